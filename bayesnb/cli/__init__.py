@@ -325,7 +325,7 @@ def _predict_command(
         _refuse_overwriting(out, table, model)
         posterior = read_model(model)
         if class_probs:
-            posterior = posterior.with_class_probs(_read_class_probs(class_probs, posterior.classes.tolist()))
+            posterior = posterior.with_class_probs(_probs_by_label(class_probs, posterior.classes.tolist()))
         rows = read_used_columns(posterior.model, table, missing, sep=sep, decimal=decimal)
         proba = posterior.predict_proba(rows)
         found = pd.DataFrame(proba, columns=[f"proba_{label}" for label in posterior.classes])
@@ -338,7 +338,7 @@ def _predict_command(
         write(sys.stdout) if out is None else _write(out, write)
 
 
-def _read_class_probs(given: list[str], classes: list) -> dict[Any, float]:
+def _probs_by_label(given: list[str], classes: list) -> dict[Any, float]:
     """The probabilities of the option --class-probs, by label."""
     labels, found = {str(label): label for label in classes}, {}
     for text in given:

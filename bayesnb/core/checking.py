@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -9,11 +10,12 @@ from contextvars import ContextVar
 from dataclasses import fields, replace
 from functools import cache, wraps
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
 import numpy as np
 
-from bayesnb.core.deferred import is_jax
+if TYPE_CHECKING:
+    import jax
 
 # --------------------------------------------------------------------------------------------------
 # Checks of numbers that a user gives, and parts of the texts of errors
@@ -74,6 +76,11 @@ def proportion(name: str, value: Any, *, or_one: bool = False) -> float:
         allowed = "above 0 and at most 1" if or_one else "between 0 and 1"
         raise ValueError(f"{name} is {value!r}: give a number {allowed}")
     return float(value)
+
+
+def is_jax(x: Any) -> TypeGuard["jax.Array"]:
+    """Whether a value is a JAX array; none is before JAX is imported."""
+    return isinstance(x, getattr(sys.modules.get("jax"), "Array", ()))
 
 
 def array_of_numbers(name: str, value: Any) -> np.ndarray:

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 import scipy.special
 
+from bayesnb.core.checking import is_jax
+
 if TYPE_CHECKING:
     import jax
     import jax.numpy as jnp
@@ -97,11 +99,6 @@ def import_numpyro() -> None:
 # --------------------------------------------------------------------------------------------------
 # JAX's arrays, precision and compiled functions, without JAX as long as nothing else needs it
 # --------------------------------------------------------------------------------------------------
-
-
-def is_jax(x: Any) -> TypeGuard["jax.Array"]:
-    """Whether a value is a JAX array; none is before JAX is imported."""
-    return isinstance(x, getattr(sys.modules.get("jax"), "Array", ()))
 
 
 def is_distribution(x: Any) -> TypeGuard["dist.Distribution"]:

@@ -12,7 +12,7 @@ MOST_SCORES = 1000
 
 NO_SCORES = (
     "predict_set has no leave-one-out probabilities of labels after partial_fit or forget without kept rows, after "
-    "with_class_probs, with var_smoothing above 1e-9, and in the file of a posterior: fit all rows, with "
+    "with_class_probs, in the file of a posterior, and with var_smoothing above 1e-9: fit all rows, with "
     "class_probs=... where those are given; or give the rows, "
     "classifier.posterior_.predict_set(X, fitted=(X_fit, y_fit))"
 )
@@ -111,6 +111,7 @@ class LabelScores:
                 f"every set holds {listed(always)}: coverage={coverage:g} needs at least {least:g} rows{of}",
                 UserWarning,
             )
+        proba = np.asarray(proba)  # of a Dask table its partitions
         inside = proba >= thresholds
         if empty:
             return inside

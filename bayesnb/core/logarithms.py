@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.special
 
-from bayesnb.core.deferred import is_jax, jax, jit, jnp, namespace, with_derivative
+from bayesnb.core.checking import is_jax
+from bayesnb.core.deferred import jax, jit, jnp, namespace, with_derivative
 from bayesnb.core.plain_formulas import rest_by_series, rising_by_series
 
 HALF_LOG_2_PI = 0.5 * float(np.log(2 * np.pi))

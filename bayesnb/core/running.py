@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from bayesnb.core.checking import as_path
-from bayesnb.core.deferred import is_jax, jax, on_cpu, settings_of_thread
+from bayesnb.core.checking import as_path, is_jax
+from bayesnb.core.deferred import jax, on_cpu, settings_of_thread
 
 if TYPE_CHECKING:
     from tqdm import std

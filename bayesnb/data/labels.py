@@ -10,8 +10,7 @@ import numpy as np
 
 from bayesnb.core.arrays import weighted_values
 from bayesnb.core.cells import is_missing, shortened, unmask
-from bayesnb.core.checking import a_type, listed, require_readable, sort_categories, warn, whole_number
-from bayesnb.core.deferred import is_jax
+from bayesnb.core.checking import a_type, is_jax, listed, require_readable, sort_categories, warn, whole_number
 from bayesnb.data.schema import warn_of_twins
 from bayesnb.data.tables import distinct
 

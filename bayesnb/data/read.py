@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.cells import Column, shortened
-from bayesnb.core.checking import a_type, listed, near_matches, require_readable
-from bayesnb.core.deferred import is_jax, jax
+from bayesnb.core.checking import a_type, is_jax, listed, near_matches, require_readable
+from bayesnb.core.deferred import jax
 from bayesnb.core.number_form import NumberForm
 from bayesnb.core.printing import counted
 from bayesnb.data.labels import Labels, read_labels

@@ -12,7 +12,8 @@ from bayesnb.core.checking import whole_number
 from bayesnb.data.labels import warn_of_absent_classes, warn_of_classes
 from bayesnb.data.read import as_table, check_weights, is_dask, read_rows, split_labels, with_names
 from bayesnb.data.tables import SparseTable, Table, distinct
-from bayesnb.estimators.estimator import Estimator, check_classes, check_labels, read_mixed, with_fitted_columns
+from bayesnb.estimators.checked_input import check_classes, check_labels, read_mixed, with_fitted_columns
+from bayesnb.estimators.estimator import Estimator
 from bayesnb.estimators.kept_rows import KeptRows, with_all_rows
 from bayesnb.families.family import Family
 from bayesnb.inference.exact import Exact

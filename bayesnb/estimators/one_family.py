@@ -14,7 +14,8 @@ from bayesnb.core.arrays import any_missing, log
 from bayesnb.core.cells import is_missing
 from bayesnb.core.checking import warn
 from bayesnb.data.tables import ArrayTable, SparseTable, Table
-from bayesnb.estimators.estimator import Estimator, named, read_counts, read_mixed, read_numbers, whole_numbers
+from bayesnb.estimators.checked_input import named, read_counts, read_mixed, read_numbers, whole_numbers
+from bayesnb.estimators.estimator import Estimator
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.counts_and_waits import Poisson
 from bayesnb.families.dirichlet_multinomial import DirichletMultinomial

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb.core.arrays import dense, row_pieces
-from bayesnb.core.deferred import compiled, dist, float64, is_jax, jnp, leaves, namespace
+from bayesnb.core.checking import is_jax
+from bayesnb.core.deferred import compiled, dist, float64, jnp, leaves, namespace
 from bayesnb.families.family import (
     Family,
     JointFamily,

@@ -224,16 +224,6 @@ class ZeroOr(dist.Distribution):
         values = self.other.expand(self.batch_shape).sample(key, sample_shape)
         return jnp.where(is_nonzero, values, 0)
 
-    @property
-    def mean(self) -> Any:
-        """Mean of each number."""
-        return self.nonzero_prob * self.other.mean
-
-    @property
-    def variance(self) -> Any:
-        """Variance of each number."""
-        return self.nonzero_prob * (self.other.variance + (1.0 - self.nonzero_prob) * self.other.mean**2)
-
 
 # --------------------------------------------------------------------------------------------------
 # A beta distribution whose density costs a sampler a third of NumPyro's

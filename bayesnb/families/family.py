@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from bayesnb.core.arrays import dense
-from bayesnb.core.checking import Params
-from bayesnb.core.deferred import Deferred, compiled, dist, float64, is_jax, jax, jnp, map_tree
+from bayesnb.core.checking import Params, is_jax
+from bayesnb.core.deferred import Deferred, compiled, dist, float64, jax, jnp, map_tree
 from bayesnb.families.hyperparameters import (
     REAL,
     broadcast_hyperparameter,

@@ -1,7 +1,7 @@
 """Gaussian and log-normal columns, and the Student-t distribution of their new cells."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -502,12 +502,7 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         return gaussians_by_chance(weight)
 
     def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
-        return rows_of_student_t(x, *self._predictive, compiled=x.size * len(self.kappa) >= COMPILED_FROM)
-
-    @cached_property
-    def _predictive(self) -> tuple[Any, Any, Any, Any]:
-        """Kept, because it takes as long as the densities of a few rows."""
-        return student_t(self)
+        return rows_of_student_t(x, *student_t(self), compiled=x.size * len(self.kappa) >= COMPILED_FROM)
 
     def row_log_left_out(
         self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments, *, refitted: bool

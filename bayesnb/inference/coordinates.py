@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, log_expit
 
-from bayesnb.core.deferred import compiled, constraints, dist, is_jax, jax, jnp, pytree, with_derivative
+from bayesnb.core.checking import is_jax
+from bayesnb.core.deferred import compiled, constraints, dist, jax, jnp, pytree, with_derivative
 from bayesnb.core.logarithms import LogProbability
 
 # --------------------------------------------------------------------------------------------------

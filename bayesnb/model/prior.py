@@ -8,20 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.checking import of_labels
-from bayesnb.core.deferred import (
-    dist,
-    float64,
-    in_float64,
-    is_jax,
-    jax,
-    jnp,
-    leaves,
-    map_tree,
-    numpyro,
-    pytree,
-    to_numpy,
-)
+from bayesnb.core.checking import is_jax, of_labels
+from bayesnb.core.deferred import dist, float64, in_float64, jax, jnp, leaves, map_tree, numpyro, pytree, to_numpy
 from bayesnb.core.logarithms import LogProbability, SampledParameters, log_of_prob
 from bayesnb.data.schema import Schema
 from bayesnb.families.categories import dirichlet_log_evidence

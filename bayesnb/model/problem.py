@@ -279,8 +279,7 @@ class Problem:
     def rows_class_prior(self) -> ClassPrior | None:
         """The class prior of the rows, where numbers give the class probabilities of another population; None if not.
 
-        Given probabilities say nothing of how often each class is among the rows, whose prior is Dirichlet(1), or that
-        of the fit whose probabilities `with_class_probs` has replaced.
+        These say nothing of the rows, whose prior is Dirichlet(1), or the one that `with_class_probs` has replaced.
         """
         given = self.model.description.class_probs
         if given is None or self.model.description.follows_labels:
@@ -289,18 +288,13 @@ class Problem:
 
     def with_class_probs(self, class_probs: Any) -> "Problem":
         """The problem with the class probabilities of another population, shape (classes,)."""
-        description, source = self.model.description, self.learned_from
-        concentration = self.rows_concentration
-        if description.follows_labels:
-            concentration = np.zeros(len(class_probs))  # the mean is then the frequencies
-        elif description.class_probs is None:
-            concentration = np.array(self.model.class_prior.concentration)
-        return replace(
-            self,
-            model=self.model.with_class_probs(class_probs),
-            learned_from=None if source is None else source.with_class_probs(class_probs),
-            rows_concentration=concentration,
-        )
+        of_rows, model, source = self.rows_concentration, self.model.with_class_probs(class_probs), self.learned_from
+        if self.model.description.follows_labels:
+            of_rows = np.zeros(len(class_probs))  # the mean is then the frequencies
+        elif self.model.description.class_probs is None:
+            of_rows = np.array(self.model.class_prior.concentration)
+        source = None if source is None else source.with_class_probs(class_probs)
+        return replace(self, model=model, learned_from=source, rows_concentration=of_rows)
 
     @property
     def left_out_rows(self) -> tuple[float, ...]:

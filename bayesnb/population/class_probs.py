@@ -67,10 +67,10 @@ def draw_class_probs(posterior: Posterior, X: Any, *, concentration: Any = 1.0, 
     array, shape (chain, draw, classes)
         Independent draws.
     """
-    return _draw(likelihood_ratios(posterior, X), concentration, key)
+    return _draw_given_ratios(likelihood_ratios(posterior, X), concentration, key)
 
 
-def _draw(ratios: np.ndarray, concentration: Any, key: Any) -> np.ndarray:
+def _draw_given_ratios(ratios: np.ndarray, concentration: Any, key: Any) -> np.ndarray:
     prior = np.broadcast_to(np.asarray(concentration, dtype=np.float64), ratios.shape[1:])
     drawn = ClassProbsDensity.of(ratios, prior).draw(NUM_CHAINS * NUM_DRAWS, random_generator(key))
     return drawn.reshape(NUM_CHAINS, NUM_DRAWS, -1)
@@ -146,6 +146,7 @@ class ClassProbsEstimate(Printed):
     prob: float
     drift: Drift | None
     _given: Any = field(compare=False)
+    _draws_of_known_fit: np.ndarray = field(compare=False)
     _num_rows: int = field(compare=False)
 
     @property
@@ -166,10 +167,11 @@ class ClassProbsEstimate(Printed):
         Returns
         -------
         array, shape (rows, classes)
-            In the order of ``posterior.classes``.
+            In the order of ``posterior.classes``. The average is over draws given the fit, without its uncertainty:
+            where a draw of the fit makes a class more probable, its densities make up for that in single rows.
         """
         ratios = likelihood_ratios(self.posterior, table_for(self._given, X))
-        drawn = self.draws.reshape(-1, self.draws.shape[-1])
+        drawn = self._draws_of_known_fit.reshape(-1, ratios.shape[1])
         drawn = drawn[np.linspace(0, len(drawn) - 1, DRAWS_AVERAGED).astype(int)]
 
         def average(rows: slice) -> None:
@@ -260,8 +262,8 @@ def estimate_class_probs(
     -------
     ClassProbsEstimate
         ``table`` with mean and interval of each class probability, ``draws``, and ``agrees``, whether the rows look
-        like rows of the fit in these proportions. Its ``predict_proba(X)`` averages over the draws, and its
-        ``posterior`` has the mean class probabilities.
+        like rows of the fit in these proportions. Its ``predict_proba(X)`` averages over what the rows leave open, and
+        its ``posterior`` has the mean class probabilities.
 
     Raises
     ------
@@ -326,7 +328,7 @@ def estimate_class_probs(
     own = rows.table if missing.all() else rows.take(np.flatnonzero(missing)).alone().table
     prior = _concentration(given, class_concentration) + np.bincount(rows.codes[~missing], minlength=len(given.classes))
     ratios = likelihood_ratios(given, own)
-    known = _draw(ratios, prior, key)
+    known = _draw_given_ratios(ratios, prior, key)
     moved = _drift_or_none(given, rows, known, key)
     draws = _with_the_fit(known, _shifts_by_the_fit(given, own, ratios, prior, random_generator(key).spawn(2)[1]))
     mean = draws.mean(axis=(0, 1))
@@ -337,7 +339,7 @@ def estimate_class_probs(
     if moved is not None and moved.drifted:
         warn(_verdict(moved), UserWarning)
     after = given.with_class_probs(mean / mean.sum())
-    return ClassProbsEstimate(after, table, draws, prob, moved, posterior, len(rows))
+    return ClassProbsEstimate(after, table, draws, prob, moved, posterior, known, len(rows))
 
 
 def _concentration(posterior: Posterior, given: Any) -> np.ndarray:

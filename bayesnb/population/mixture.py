@@ -67,7 +67,7 @@ class ClassProbsDensity:
         """The density given likelihood ratios (rows, classes), in any scale for each row."""
         ratios, weights = _groups(ratios, np.ones(len(ratios)), 0.0)
         mode = mode_of(ratios, concentration, weights)
-        proba, products = _proba(ratios, mode), _products(ratios, weights, mode)
+        proba, products = _proba(ratios, mode), _products_of_proba(ratios, weights, mode)
         width = FINEST
         while len(proba) > MOST_GROUPS:
             proba, weights = _groups(proba, weights, width)
@@ -130,7 +130,7 @@ def _proba(ratios: np.ndarray, probs: np.ndarray) -> np.ndarray:
     return np.divide(proba, proba.sum(axis=1, keepdims=True), out=proba)
 
 
-def _products(ratios: np.ndarray, weights: np.ndarray, probs: np.ndarray) -> np.ndarray:
+def _products_of_proba(ratios: np.ndarray, weights: np.ndarray, probs: np.ndarray) -> np.ndarray:
     """Sum over the rows of the products of their class probabilities, shape (classes, classes)."""
 
     def of_piece(rows: slice) -> np.ndarray:
@@ -165,14 +165,14 @@ def mode_of(ratios: np.ndarray, concentration: np.ndarray, weights: np.ndarray, 
     probs = np.full(ratios.shape[1], 1.0 / ratios.shape[1]) if start is None else start
     value = log_density(probs)
     for _ in range(MOST_STEPS):
-        curvature = _products(ratios, weights, probs) + np.diag(concentration)
+        curvature = _products_of_proba(ratios, weights, probs) + np.diag(concentration)
         solved = np.linalg.solve(curvature, probs)
         change = 1.0 - solved / (probs @ solved)  # of the probabilities, relative to them
         gain = change @ curvature @ change
         if gain < 1e-6:  # a thousandth of a standard deviation
             break
         step = min(1.0, 0.9 / max(-change.min(), 1e-9))
-        while (higher := log_density(probs * (1.0 + step * change))) < value + 0.1 * step * gain:
-            step /= 2.0
+        while (higher := log_density(probs * (1.0 + step * change))) < value + 0.1 * step * gain and step > 1e-6:
+            step /= 2.0  # at the rounding of the sum of very many rows no step raises it
         probs, value = probs * (1.0 + step * change), higher
     return probs / probs.sum()

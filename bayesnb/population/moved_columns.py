@@ -40,6 +40,9 @@ CLASS_PROB_DRAWS = 20
 SIZE_DRAWS, NUM_DRAWS = 5, 1000
 """Draws of the class probabilities for the intervals of sizes, and of the parameters under all of them."""
 
+FEWEST_DRAWS, DRAWN_NUMBERS = 100, 2 * 10**6
+"""Of many columns there are fewer draws of the parameters, at least so many: draws times columns is limited."""
+
 CERTAIN = 0.9
 """Probability above which a line has drifted."""
 
@@ -77,9 +80,10 @@ class Drift(Printed):
         size is about:
 
         ``"mean"``
-            The shift of the mean in old standard deviations (of the logarithms for a `LogNormal` column).
+            The shift of the mean in old standard deviations, of the logarithms for a `LogNormal` column, and of the
+            cells other than zero for a `Hurdle`.
         ``"spread"``
-            The ratio of the new standard deviation to the old one.
+            The ratio of the new standard deviation to the old one, of the same numbers.
         ``"category"``, ``"values"``, ``"classes"``
             The share of the cells that moved to other categories, bins or classes (total variation).
         ``"zeros"``, ``"gaps"``, ``"unseen values"``
@@ -206,7 +210,8 @@ class _Column(NamedTuple):
 
 def _columns_of(group: OldAndNew, c: int, weights: Sequence[Weights], rng: Any) -> Iterator[_Column]:
     some = weights[:: -(-len(weights) // SIZE_DRAWS)]
-    log_factors, changes = group.log_factors(weights, c), group.changes(some, c, NUM_DRAWS // len(some), rng)
+    number = min(NUM_DRAWS, max(FEWEST_DRAWS, DRAWN_NUMBERS // len(group.names)))
+    log_factors, changes = group.log_factors(weights, c), group.changes(some, c, number // len(some), rng)
     for j in range(len(group.names)):
         yield _Column(group, j, log_factors[:, j], {moved: draws[:, j] for moved, draws in changes.items()})
 
@@ -227,8 +232,7 @@ def _lines_of_columns(
 ) -> list[dict[str, Any]]:
     """The line of each column.
 
-    `beside` has, for each class whose prior is taken, the weights of old and new rows, several where these are not
-    known. The size of several classes is that of the one with the highest Bayes factor.
+    The size of several classes is that of the one with the highest Bayes factor.
     """
     of_classes = [_lines_of_class(groups, states, c, weights, smallest, rng) for c, weights in beside.items()]
     every = np.ones(len(next(iter(beside.values()))[0][0]))
@@ -320,20 +324,26 @@ def drift_of_rows(
     pairs, states, refused = columns_beside(problem, counts)
     if not states.new.total[..., [0, 2]].any():
         raise ValueError("every cell of X_new is missing: give rows with values, in columns of the names of the fit")
-    own, every = np.eye(len(n)), np.ones(len(n))
-    if class_probs is None:
-        beside = {int(c): [(own[c], own[c])] for c in np.flatnonzero((of_rows > 0) & (n > 0))}
-        class_probs = rng.dirichlet(1.0 + of_rows, NUM_DRAWS)
-    else:
-        some = np.linspace(0, len(class_probs) - 1, CLASS_PROB_DRAWS).astype(int)
-        beside = {int(n.argmax()): [(_old_weights(probs, n), every) for probs in class_probs[some]]}
+    beside = _beside(n, of_rows, class_probs)
+    class_probs = rng.dirichlet(1.0 + of_rows, NUM_DRAWS) if class_probs is None else class_probs
     blocks, groups = zip(*pairs, strict=True)
     found = iter(_lines_of_columns(groups, states, beside, smallest, rng))
     lines = in_column_order(blocks, [list(islice(found, len(group.names))) for group in groups])
     table = _table_of_lines(lines, _line_of_classes(n, class_probs, smallest, rng))
     order = np.argsort([-line["log_bayes_factor"] for line in lines], kind="stable")
     strongest = [group.column(place) for group, place, _, changes in (lines[k]["of"] for k in order) if changes]
-    return Drift(table, with_labels, refused, strongest[:MOST], (_old_weights(class_probs.mean(axis=0), n), every))
+    return Drift(
+        table, with_labels, refused, strongest[:MOST], (_old_weights(class_probs.mean(axis=0), n), np.ones(len(n)))
+    )
+
+
+def _beside(n: np.ndarray, of_rows: np.ndarray, class_probs: np.ndarray | None) -> dict[int, list[Weights]]:
+    """For each class whose prior is taken, the weights of the classes in old and in new rows, several if not known."""
+    own, every = np.eye(len(n)), np.ones(len(n))
+    if class_probs is None:
+        return {int(c): [(own[c], own[c])] for c in np.flatnonzero((of_rows > 0) & (n > 0))}
+    some = np.linspace(0, len(class_probs) - 1, CLASS_PROB_DRAWS).astype(int)
+    return {int(n.argmax()): [(_old_weights(probs, n), every) for probs in class_probs[some]]}
 
 
 def _table_of_lines(lines: Sequence[Mapping[str, Any]], of_classes: Mapping[str, Any]) -> pd.DataFrame:

@@ -21,6 +21,7 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import JointFamily
 from bayesnb.families.feature_inclusion import FeatureInclusion
 from bayesnb.families.formulas import mean_and_sd
+from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.hyperparameters import kind_of_cell
 from bayesnb.families.statistics import Counts, times_each
 from bayesnb.model.blocks import Block, family_alone, features_of, labels_alone, side_by_side
@@ -77,7 +78,8 @@ class OldAndNew:
         """Draws of how far old and new rows are apart, by what moved, shape (draws, columns); `number` for each weight.
 
         ``"mean"`` is in standard deviations of the old rows, ``"spread"`` the logarithm of the ratio of the new
-        standard deviation to theirs, and the others are shares of the cells. A family without them gives nothing.
+        standard deviation to theirs, of a `Hurdle` those of the cells other than zero; the others are shares of the
+        cells. A family without any gives nothing.
         """
         found, prior = [], self.prior(of_class).given_dependence()
         for each in weights:
@@ -87,22 +89,24 @@ class OldAndNew:
 
     def _apart(self, values: dict[str, Any]) -> dict[str, np.ndarray]:
         """As `changes`, given draws of the parameters, shape (draws, 2, columns, ...)."""
+        family, found = self.family, {}
+        if isinstance(family, Hurdle):
+            family, nonzero = family.family, values["nonzero_prob"]
+            found["zeros"] = nonzero[:, 0] - nonzero[:, 1]
+            values = {name: value for name, value in values.items() if name != "nonzero_prob"}
         shares: Any = values.get("prob")
-        kind = kind_of_cell(self.family)
+        kind = kind_of_cell(family)
         if kind == "zero or one":
             shares = np.stack([1.0 - shares, shares], axis=-1)
         if kind in ("category", "zero or one"):
-            return {} if isinstance(self.family, JointFamily) else {"category": total_variation(*_each_class(shares))}
+            return {} if isinstance(family, JointFamily) else {"category": total_variation(*_each_class(shares))}
         try:
-            mean, sd = map(_each_class, _moments_of_cells(self.family, values))
+            mean, sd = map(_each_class, _moments_of_cells(family, values))
         except NotImplementedError:
-            return {}
-        found = {"mean": (mean[1] - mean[0]) / sd[0], "spread": np.log(sd[1] / sd[0])}
-        if isinstance(self.family, BinnedFamily):
-            found["values"] = total_variation(*_each_class(shares))
-        elif (nonzero := values.get("nonzero_prob")) is not None:
-            found["zeros"] = nonzero[:, 0] - nonzero[:, 1]
-        return found
+            return found
+        if isinstance(family, BinnedFamily):
+            found = {"values": total_variation(*_each_class(shares))} | found
+        return {"mean": (mean[1] - mean[0]) / sd[0], "spread": np.log(sd[1] / sd[0])} | found
 
     def column(self, j: int) -> "OldAndNew":
         """One of the columns."""

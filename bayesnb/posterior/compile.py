@@ -12,7 +12,7 @@ from bayesnb.core.arrays import dense, row_pieces
 from bayesnb.core.cells import LARGEST_COUNT, LARGEST_NUMBER, OTHER
 from bayesnb.core.deferred import in_float64
 from bayesnb.families.bins import steps
-from bayesnb.families.hyperparameters import limits_of, support_of
+from bayesnb.families.hyperparameters import kind_of_cell, limits_of, support_of
 from bayesnb.model.blocks import Block, features_of, subjects_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import Cells, Chunks
@@ -30,6 +30,9 @@ from bayesnb.serve.scorer import (
 
 MOST_CODES = 2**16
 """Most codes of a feature, over all its columns together."""
+
+NARROW = 4
+"""Up to so many columns in a block, on average, a flat form is at least as fast as blocks."""
 
 NO_LIMITS = (-np.inf, np.inf, False)
 
@@ -146,6 +149,15 @@ class FlatDensity(LabelDensity):
         added = np.moveaxis(self.scorer.contributions(*self.read(cells)), 0, -1)
         nothing = np.zeros(added.shape[1:])
         return lambda i, j, _: added[self.places[i, j]] if (i, j) in self.places else nothing
+
+
+def has_narrow_blocks(model: BoundModel) -> bool:
+    """Whether blocks have few columns and none has counts, so that their densities take longer than a flat form.
+
+    Blocks of many columns have products of matrices and compiled kernels, and counts have tables of those that occur.
+    """
+    counts = any(kind_of_cell(block.family) == "count" for block in model.blocks)
+    return not counts and sum(len(block.columns) for block in model.blocks) <= NARROW * len(model.blocks)
 
 
 @in_float64

@@ -217,7 +217,7 @@ class RowDensity(LabelDensity):
     def _feature(self, i: int, j: int, x: Any) -> tuple[Any, Any]:
         """The block of a feature alone, and its cells."""
         block = self.blocks[i]
-        if isinstance(block.family, JointFamily):
+        if isinstance(block.family, JointFamily) or x.shape[1] == 1:
             return block, x
         return block.column(j), x[:, j : j + 1]
 

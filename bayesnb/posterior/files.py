@@ -19,8 +19,8 @@ import pandas as pd
 import scipy.sparse
 
 import bayesnb.families as package
-from bayesnb.core.checking import as_path, one_of
-from bayesnb.core.deferred import dist, is_distribution, is_jax
+from bayesnb.core.checking import as_path, is_jax, one_of
+from bayesnb.core.deferred import dist, is_distribution
 from bayesnb.core.exports import places_of
 from bayesnb.core.label_scores import LabelScores
 from bayesnb.core.printing import Printed

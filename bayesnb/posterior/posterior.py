@@ -227,9 +227,8 @@ class Posterior(Printed, Predictions):
         Returns
         -------
         Posterior
-            Of the same kind; this one is unchanged. A closed form is that of a fit with the same ``class_probs``. Draws
-            get the probabilities one by one. If the concentration of the classes is all that was learned of the
-            hyperparameters, the result is a `SampledPosterior`.
+            Of the same kind; this one is unchanged. A closed form is that of a fit with the same ``class_probs``. A
+            `CollapsedPosterior` of no hyperparameter but `class_concentration` becomes a `SampledPosterior`.
 
         Raises
         ------
@@ -247,8 +246,7 @@ class Posterior(Printed, Predictions):
 
         .. math:: p'(y=c \mid x) \propto p(y=c \mid x) \, \frac{p'(c)}{p(c)}
 
-        With weights of features, old are the class probabilities of the fit without weights, and the offsets of the
-        classes stay.
+        With weights of features, old are the class probabilities without offsets, which stay.
 
         Examples
         --------
@@ -541,19 +539,17 @@ class Posterior(Printed, Predictions):
         """Write the posterior to a netCDF file, which `bayesnb.load` and ``xarray.open_datatree`` read.
 
         The file holds the model as JSON text and its numbers as float64 arrays, so that the posterior that `load`
-        returns predicts bit for bit the same. Rows without a label are in the file as they were given.
-
-        The file is written beside its place, and put there in one step when it is whole. An error, an interruption or
-        another process that saves to the same path never leaves a part of a file there. The file ends with a checksum
-        of all its bytes, which `load` compares.
+        returns predicts bit for bit the same. Rows without a label are in the file as they were given. The file is put
+        in its place in one step when it is whole: no error and no other process that saves there leaves a part of a
+        file. It ends with a checksum of all its bytes, which `load` compares.
 
         Parameters
         ----------
         path : path-like
             A file of this name is replaced.
         scorer : bool, optional
-            Whether the file has the posterior's flat form too, with which `bayesnb.serve.load` predicts; by default if
-            there is one of at most 16 MB. Draws have none, nor point estimates of numbers, nor counts of words.
+            Whether the file has the flat form too, with which `bayesnb.serve.load` predicts; by default if there is one
+            of at most 16 MB.
 
         Raises
         ------
@@ -564,8 +560,9 @@ class Posterior(Printed, Predictions):
             full, or the path names a folder or a device. What was at the path is unchanged.
         TypeError
             If a label or the name of a column is neither text, number, boolean, date, time nor a tuple of these, or the
-            inference is a class of your own: save the posterior of its draws that `from_samples` gives. Also if a flat
-            form is asked for, and there is none.
+            inference is a class of your own: save the posterior of its draws that `from_samples` gives.
+        ValueError
+            If a flat form is asked for and there is none, as of draws and counts of words.
         """
         from bayesnb.posterior.files import save, scorer_bytes
 

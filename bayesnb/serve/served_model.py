@@ -24,7 +24,7 @@ from bayesnb.core.cells import (
     warn_unseen,
 )
 from bayesnb.core.checking import a_type, as_path, known_probabilities, of_labels, require_no_new_class
-from bayesnb.core.label_scores import NO_SCORES, LabelScores
+from bayesnb.core.label_scores import NO_SCORES
 from bayesnb.core.plain_formulas import BEFORE, TOGETHER, two_classes, with_fallback
 from bayesnb.core.recipes import RECIPES, read_dates
 from bayesnb.core.sealed_files import sealed_image
@@ -84,9 +84,11 @@ def load_served(path: Any) -> "ServedModel":
             "nb.load(path).save(new, scorer=True), which writes one of any size, and says why if there is none"
         )
     try:
-        return ServedModel(Scorer.from_bytes(memoryview(image)[start:]))
-    except ValueError as error:
-        raise ValueError(f"{str(path)!r}: {error}") from error
+        model = ServedModel(Scorer.from_bytes(memoryview(image)[start:]))
+        model.predict_proba(dict.fromkeys(model.columns))
+    except Exception as error:  # whatever a forged file leads to
+        raise ValueError(f"{str(path)!r}: {error or type(error).__name__}; save the model anew") from error
+    return model
 
 
 class ServedModel:
@@ -154,9 +156,9 @@ class ServedModel:
             except KeyError:
                 row = next(row for row in X if not row.keys() >= {*self.columns})
                 raise self._lacking(row) from None
-        if hasattr(X, "columns"):
-            if not {*X.columns} >= {*self.columns}:
-                raise self._lacking(X.columns)
+        if (names := getattr(X, "column_names", getattr(X, "columns", None))) is not None:  # of a data frame
+            if not {*names} >= {*self.columns}:
+                raise self._lacking(names)
             return [np.asarray(X[name]) for name in self.columns], len(X)
         if isinstance(X, list | tuple):
             one = not any(isinstance(cell, list | tuple | np.ndarray) for cell in X)
@@ -283,7 +285,7 @@ class ServedModel:
             If the saved model has no leave-one-out probabilities of labels: posteriors, and estimators whose
             `predict_set` has none.
         """
-        scores: LabelScores | None = self._scorer.label_scores
+        scores = self._scorer.label_scores
         if scores is None:
             raise ValueError(NO_SCORES)
         return scores.sets(self.predict_proba(X), self.classes, coverage, by_class=by_class, empty=empty)
@@ -392,8 +394,7 @@ def _code_reader(reading: Reading, name: Any) -> Callable[[Cells, dict[Any, dict
 
         return codes_of_numbers
     recipe = RECIPES.get(reading.recipe)
-    lookup = {category: code for code, category in enumerate(reading.categories or ())}
-    codes = lookup | {None: missing}
+    codes: dict[Any, int] = dict(zip(reading.categories or (), range(missing), strict=True)) | {None: missing}
     other = missing - 1 if reading.others else missing
 
     def codes_of(cells: Cells, unseen: dict[Any, dict[Any, int]]) -> list[int]:

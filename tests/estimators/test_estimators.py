@@ -34,7 +34,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import bayesnb as nb
 from bayesnb import estimators
 from bayesnb.estimators import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, NaiveBayesClassifier, PoissonNB
-from bayesnb.estimators import estimator as read
+from bayesnb.estimators import checked_input as read
 from bayesnb.estimators import one_family as categorical
 
 ESTIMATORS = [getattr(estimators, name) for name in estimators.__all__ if name[0].isupper()]

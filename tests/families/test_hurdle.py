@@ -192,11 +192,3 @@ def test_statistics_are_possible_if_both_parts_are():
     wrong_values = replace(counted, values=replace(counted.values, ssd=-counted.values.ssd))
     for wrong in (wrong_zeros, wrong_values):
         assert not np.any(family.possible(wrong))
-
-
-def test_moments_are_those_of_zeros_and_of_the_other_numbers(rng):
-    found = nb.Hurdle().likelihood(0.3, mean=2.0, variance=0.25)
-    draws = np.where(rng.random(200_000) < 0.3, rng.normal(2.0, 0.5, 200_000), 0.0)
-    assert found.mean == pytest.approx(0.6)
-    assert found.variance == pytest.approx(0.3 * (0.25 + 2.0**2) - 0.6**2)
-    assert float(found.variance) == pytest.approx(draws.var(), rel=0.02)

@@ -6,7 +6,9 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from cases import FAMILIES, Exponential
+from scipy.special import softmax
 from trees import feature_weights
 
 import bayesnb as nb
@@ -110,6 +112,30 @@ def test_without_a_flat_form_the_error_says_so(posteriors):
     assert posteriors["exact"].belief.flat is None  # count vectors
 
 
+def test_wide_blocks_and_counts_predict_as_they_are(posteriors):
+    X, y = CLOSED["gaussian"].table()
+    wide = nb.fit(nb.Gaussian(), np.tile(X, 3), y)
+    counts = nb.fit(nb.Poisson(), *CLOSED["poisson"].table())
+    narrow = nb.fit(nb.Gaussian(), X, y)
+    for posterior, is_flat in (
+        (wide, False),
+        (counts, False),
+        (narrow, True),
+        (weighted(wide), True),
+        (weighted(counts), True),
+    ):
+        assert (posterior.belief.predicting is posterior.belief.flat) == is_flat
+    assert posteriors["weighted sampled"].belief.predicting is posteriors["weighted sampled"].belief.density
+
+
+def test_sparse_rows_are_as_dense_ones():
+    rng = np.random.default_rng(3)
+    X, y = (rng.random((70, 9)) < 0.2).astype(float), rng.choice(["a", "b"], 70)
+    posterior = weighted(nb.fit(nb.Bernoulli(), scipy.sparse.csr_array(X), y))
+    found = posterior.predict_proba(scipy.sparse.csr_array(X))
+    np.testing.assert_allclose(found, softmax(posterior.log_joint(X), axis=1), rtol=1e-12)
+
+
 def mixed_table(rows=60, seed=0):
     rng = np.random.default_rng(seed)
     y = rng.choice(["a", "b", "c"], rows)
@@ -160,14 +186,18 @@ def test_columns_that_several_features_read_are_read_once():
         "of colour": (nb.Given(), ["grade", "colour"]),
         "of size": (nb.Given(), ["colour", "size"]),
         "size again": (nb.Histogram(), ["size"]),
+        "grade again": (nb.Gaussian(), ["grade"]),
         "both": (nb.JointCategorical(), ["colour", "grade"]),
     }
     posterior = weighted(nb.Exact().fit(read_table(nb.NaiveBayes(features), X, y), key=0))
     flat = posterior.belief.flat
     assert [flat.scorer.columns[reading.column] for reading in flat.scorer.code_readings] == ["colour", "grade", "size"]
-    assert [flat.scorer.columns[reading.column] for reading in flat.scorer.number_readings] == ["size"]
+    assert [flat.scorer.columns[reading.column] for reading in flat.scorer.number_readings] == ["size", "grade"]
     assert posterior.explain(X.iloc[[0]], num_draws=2).index.tolist()[1:-1] == [*flat.scorer.subjects]
-    assert_flat(posterior, mixed_table(seed=3)[0])
+    new = mixed_table(seed=3)[0]
+    assert_flat(posterior, new)
+    rows = [posterior.predict_proba(row.where(row.notna(), None).to_dict()) for _, row in new.iterrows()]
+    np.testing.assert_allclose(np.concatenate(rows), posterior.predict_proba(new), rtol=1e-12)
 
 
 def test_a_table_keeps_its_errors_and_warnings():

@@ -3,8 +3,10 @@
 import pickle
 from itertools import product
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import bayesnb as nb
@@ -99,6 +101,16 @@ def test_an_estimator_has_the_sets_of_its_posterior_and_of_its_file(data, name, 
         np.testing.assert_array_equal(found, expected)
         for again in copies:
             np.testing.assert_array_equal(again.predict_set(new, coverage, by_class=by_class), found)
+
+
+def test_any_kind_of_rows_has_sets(data):
+    X, y, _, new = data
+    posterior, fitted = nb.fit(described(), X, y), nb.NaiveBayesClassifier(described(), feature_weights=None).fit(X, y)
+    expected = fitted.predict_set(new, 0.8)
+    for rows in (dd.from_pandas(new, npartitions=2), pl.from_pandas(new)):
+        np.testing.assert_array_equal(posterior.predict_set(rows, 0.8, fitted=(X, y)), expected)
+        np.testing.assert_array_equal(fitted.predict_set(rows, 0.8), expected)
+    np.testing.assert_array_equal(fitted.predict_set(new.iloc[0].to_dict(), 0.8), expected[:1])
 
 
 def test_known_class_probabilities_give_the_sets_of_a_fit_with_them(data):
@@ -237,7 +249,7 @@ def test_without_exact_leave_one_out_an_error_names_kfold(data, options):
 def test_statistics_that_are_smoothed_leave_no_row_out(data):
     X, y, _, _ = data
     fitted = estimators.GaussianNB(var_smoothing=0.1).fit(X[["size"]], y)
-    with pytest.raises(ValueError, match="with var_smoothing above 1e-9: fit"):
+    with pytest.raises(ValueError, match="with var_smoothing above 1e-9"):
         fitted.predict_set(X[["size"]])
 
 

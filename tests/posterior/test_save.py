@@ -125,7 +125,7 @@ def test_a_folder_that_may_not_be_written_to(saved: Path, monkeypatch: pytest.Mo
             return Path(path).open("rb")
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("bayesnb.posterior.files.open", denied, raising=False)
+    monkeypatch.setattr("bayesnb.core.sealed_files.open", denied, raising=False)
     with pytest.raises(PermissionError, match=r"Permission denied.*permit writing in the folder.*posterior\.nc"):
         posterior(2).save(saved)
     assert_untouched(saved)

@@ -6,6 +6,7 @@ import textwrap
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 import h5py
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import xarray as xr
 from cases import FAMILIES, Case
@@ -20,7 +23,7 @@ from cases import FAMILIES, Case
 import bayesnb as nb
 from bayesnb.core.sealed_files import seal, sealed_image
 from bayesnb.estimators import BernoulliNB
-from bayesnb.serve.scorer import MARKER
+from bayesnb.serve.scorer import MARKER, Reading, Scorer, Tables
 
 ROWS = 300
 NEVER = "never seen"
@@ -31,13 +34,14 @@ def simulated() -> tuple[pd.DataFrame, np.ndarray]:
     rng = np.random.default_rng(3)
     k = rng.integers(0, 3, ROWS)
     day = np.datetime64("2020-01-01") + rng.integers(0, 300, ROWS) + 60 * k
+    bark = (k + (rng.random(ROWS) < 0.4)) % 3
     X = pd.DataFrame(
         {
             "size": rng.normal(k, 1.0).round(2),
             "weight": np.exp(rng.normal(0.5 * k, 0.5)).round(3),
-            "bark": np.array(["smooth", "rough", "flaky"])[(k + (rng.random(ROWS) < 0.4)) % 3],
+            "bark": np.array(["smooth", "rough", "flaky"])[bark],
             "moss": rng.random(ROWS) < 0.2 + 0.3 * k,
-            "cones": rng.poisson(1.0 + 2.0 * k),
+            "cones": rng.poisson(1.0 + k + 6.0 * (bark == 1)),
             "price": [f"{price:.2f} €".replace(".", ",") for price in rng.gamma(5.0, 1.0 + k)],
             "seen": [f"{one.astype(object):%d.%m.%Y}" for one in day],
         }
@@ -214,6 +218,22 @@ def test_arrays_and_lists_have_the_cells_in_the_order_of_the_columns(tmp_path):
     assert served.predict(X).dtype.kind == "i"
 
 
+def test_a_number_on_an_edge_belongs_to_the_bin_above_it():
+    probs = np.array([[0.1, 0.2, 0.7, 1.0], [0.3, 0.3, 0.4, 1.0]])  # the last of a missing cell
+    none = np.zeros(1, int)
+    scorer = Scorer.of(
+        classes=("a", "b"),
+        columns=("x",),
+        code_readings=(Reading(0, edges=(1.0, 2.0)),),
+        tables=Tables(np.log(probs), none, none[:, None], none[:, None] + 1),
+        subjects=("x",),
+        subject=none,
+        log_class_prob=np.log([0.5, 0.5]),
+    )
+    found = nb.serve.ServedModel(scorer).predict_proba([{"x": x} for x in (0.5, 1, 1.5, 2.0, None)])
+    np.testing.assert_allclose(found, (probs / probs.sum(axis=0)).T[[0, 1, 1, 2, 3]], rtol=1e-12)
+
+
 WITHOUT = {"multinomial", "outside multinomial", "user's exponential", "numpyro exponential"}
 """Families in closed form without a flat one."""
 
@@ -231,6 +251,13 @@ def test_each_family_predicts_as_its_posterior_or_has_no_flat_form(case: Case, t
         return
     found = nb.serve.load(tmp_path / "model.nc").predict_proba(records(X))
     np.testing.assert_allclose(found, posterior.predict_proba(X), rtol=0, atol=1e-12)
+
+
+def test_frames_of_other_libraries_are_those_of_pandas(classifier):
+    columns = {name: [row[name] for row in records(classifier.X)] for name in classifier.X}
+    expected = classifier.served.predict_proba(records(classifier.X))
+    for frame in (pl.DataFrame(columns), pa.table(columns)):
+        np.testing.assert_allclose(classifier.served.predict_proba(frame), expected, rtol=0, atol=1e-12)
 
 
 def test_threads_predict_at_the_same_time(classifier):
@@ -305,6 +332,8 @@ def damages(path: Path) -> dict[str, bytes]:
     place = image.rfind(MARKER)
     other = bytearray(image)
     other[place + 200] ^= 1
+    recipe = replace(scorer := nb.serve.load(path)._scorer, code_readings=tuple(map(forged, scorer.code_readings)))
+    asked = image[:place] + recipe.to_bytes()
     later = image.replace(MARKER, MARKER.replace(b"1\x00", b"9\x00"))
     whole = path.read_bytes()
     return {
@@ -312,11 +341,16 @@ def damages(path: Path) -> dict[str, bytes]:
         "cut": whole[: place + 100],
         "sealed again": bytes(other) + seal(bytes(other)),
         "of a later version": later + seal(later),
+        "forged": asked + seal(asked),
         "nothing": b"",
     }
 
 
-@pytest.mark.parametrize("what", ["flipped", "cut", "sealed again", "of a later version", "nothing"])
+def forged(reading: Any) -> Any:
+    return replace(reading, recipe="date", settings=(("part", "century"),))
+
+
+@pytest.mark.parametrize("what", ["flipped", "cut", "sealed again", "of a later version", "forged", "nothing"])
 def test_a_damaged_cut_or_forged_file_is_one_error(classifier, tmp_path, what):
     (tmp_path / "model.nc").write_bytes(damages(classifier.path)[what])
     with pytest.raises(ValueError, match=r"model\.nc'"):
