@@ -72,8 +72,9 @@ def test_tables_in_the_processors_memory_stay_there(name):
 
 @pytest.mark.usefixtures("no_default_device")
 def test_nuts_runs_on_the_default_device(coins):
-    with pytest.raises(RuntimeError, match=r"[Bb]ackend '?tpu"):
+    with pytest.raises(RuntimeError, match=r"[Bb]ackend '?tpu") as error:
         nb.fit(*coins, nb.NUTS(num_warmup=5, num_samples=5, progress=False))
+    assert "sample" in [entry.name for entry in error.traceback]
 
 
 def test_arrays_of_jax_are_computed_where_they_lie():
