@@ -94,7 +94,7 @@ def log_rising(a: Any, x: Any) -> Any:
         return _rising_in_jax(jnp.asarray(a, dtype), jnp.asarray(x, dtype))
     if np.all(a < 16):
         return _rising_by_log_gamma(a, x)
-    return _from_sixteen(a, rising_by_series(a, x), lambda: _rising_by_log_gamma(a, x))
+    return _from_sixteen(a, rising_by_series(a, x, rest=stirling_rest), lambda: _rising_by_log_gamma(a, x))
 
 
 def _from_sixteen(z: Any, by_series: Any, below: Callable[[], Any]) -> Any:
@@ -114,7 +114,7 @@ def _slope_of_rising(at: tuple[Any, Any], direction: tuple[Any, Any]) -> tuple[A
 @with_derivative(_slope_of_rising)
 @jit
 def _rising_in_jax(a: Any, x: Any) -> Any:
-    return _from_sixteen(a, rising_by_series(a, x, jnp), lambda: _rising_by_log_gamma(a, x))
+    return _from_sixteen(a, rising_by_series(a, x, jnp, stirling_rest), lambda: _rising_by_log_gamma(a, x))
 
 
 def _digamma_rise(a: Any, x: Any) -> Any:

@@ -16,11 +16,15 @@ FROM = 16.0
 """From here on the series have an error of 1e-14."""
 
 
-def rising_by_series(a: Any, x: Any, xp: Any = np) -> Any:
-    """`log_rising` for a >= 16; for smaller a, a finite number without meaning. `xp` is NumPy or `jax.numpy`."""
+def rising_by_series(a: Any, x: Any, xp: Any = np, rest: Any = None) -> Any:
+    """`log_rising` for a >= 16; for smaller a, a finite number without meaning. `xp` is NumPy or `jax.numpy`.
+
+    If x may be negative, `rest` is `stirling_rest`, since a + x may be below 16.
+    """
     large = xp.maximum(a, FROM)
     logs = (large + x - 0.5) * xp.log1p(x / large) + x * (xp.log(large) - 1)
-    return logs + (rest_by_series(large + x, xp) - rest_by_series(large, xp))
+    of_sum = rest_by_series(large + x, xp) if rest is None else rest(large + x)
+    return logs + (of_sum - rest_by_series(large, xp))
 
 
 def rest_by_series(z: Any, xp: Any = np) -> Any:

@@ -534,7 +534,9 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         return _log_student_t(self._predictive_df, *distances(x, self.loc, _predictive_matrix(self)))
 
     def scorer(self) -> MultivariateT:
-        return MultivariateT(np.arange(self.loc.shape[-1]), self.loc, _predictive_matrix(self), self._predictive_df)
+        matrix = _predictive_matrix(self)
+        _cholesky(matrix)  # raises the error of a singular matrix
+        return MultivariateT(np.arange(self.loc.shape[-1]), self.loc, matrix, self._predictive_df)
 
     @property
     def _predictive_df(self) -> Any:

@@ -287,7 +287,9 @@ class MultivariateT:
         x = numbers[self.numbers]
         there = ~np.isnan(x)
         found = np.zeros((len(self.loc), 1, x.shape[1]))
-        kinds = np.ones((1, len(x)), dtype=bool) if there.all() else np.unique(there.T, axis=0)
+        kinds = there.T[:1]
+        if not (kinds == there.T).all():
+            kinds = np.unique(there.T, axis=0)  # imports numpy.ma, which takes 6 ms
         for kind in kinds[kinds.any(axis=1)]:
             rows = np.flatnonzero((kind == there.T).all(axis=1)) if len(kinds) > 1 else slice(None)
             root, constant, exponent, loc = self._root(tuple(np.flatnonzero(kind).tolist()))

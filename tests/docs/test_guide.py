@@ -15,6 +15,7 @@ LONG = {
     "add-a-family",
     "add-a-family-without-a-closed-form",
     "annotators",
+    "another-population",
     "bring-your-own-sampler",
     "checking",
     "decisions",
