@@ -84,7 +84,8 @@ def test_each_row_has_its_density_and_slopes_whatever_its_piece(name):
     rows = int(2.5 * NUMBERS[0] / (X.shape[1] * len(posterior.classes) * draws))
     many = jnp.asarray(np.resize(X, (rows, X.shape[1])))
     found, expected = np.asarray(log_joint(many)), np.asarray(log_joint(X))
-    np.testing.assert_allclose(found, np.resize(expected, found.shape), rtol=1e-15)
+    # The last digit of a matrix product depends on where its arrays begin in memory.
+    np.testing.assert_allclose(found, np.resize(expected, found.shape), rtol=1e-14)
     np.testing.assert_allclose(slopes(many), np.resize(slopes(jnp.asarray(X)), many.shape), rtol=1e-12, atol=1e-12)
 
 
