@@ -135,6 +135,8 @@ def effects(
         pair = max(pair), min(pair)
     if X is None:
         rows, _ = given.generative.simulate(SIMULATED, key=key, total_count=1)
+        if hasattr(rows, "reindex"):  # dates, which only readings describe, are not drawn
+            rows = rows.reindex(columns=list(given.model.schema.source_columns))
         table = as_table(rows)
     else:
         table = as_table(table_for(posterior, X))

@@ -268,7 +268,11 @@ def _draw_curves(axis: Any, effect: ColumnEffect, legend: dict[str, Any]) -> Non
     if len(effect.cells):
         places = np.quantile(effect.cells.astype(x.dtype), np.linspace(0, 1, QUANTILES), method="nearest")
         axis.vlines(places, 0.0, 0.05, transform=axis.get_xaxis_transform(), color=muted(0.7), linewidth=0.8)
-    axis.xaxis.get_major_locator().set_params(**{"maxticks": 5} if effect.kind == "date" else {"nbins": 5})
+    locator = axis.xaxis.get_major_locator()
+    if effect.kind == "date":
+        locator.maxticks = dict.fromkeys(locator.maxticks, 4)
+    else:
+        locator.set_params(nbins=5)
 
 
 def _draw_categories(axis: Any, effect: ColumnEffect, width: float, legend: dict[str, Any]) -> None:
