@@ -37,7 +37,7 @@ _found, __dir__, __all__ = _exports(
         "population.class_probs": ["estimate_class_probs"],
         "population.drift": ["drift"],
         "plots.columns": ["plot_densities", "plot_spikes"],
-        "plots.effects": ["plot_effect", "plot_effects"],
+        "plots.effect_curves": ["plot_effect", "plot_effects"],
         "plots.prior_posterior": ["plot_prior_posterior"],
         "plots.rows": ["plot_evidence", "plot_log_odds", "plot_proba"],
         "posterior.effects": ["effects"],

@@ -1,6 +1,7 @@
 """What single columns add to the log odds of two classes, over their values."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -14,13 +15,13 @@ from bayesnb.core.panels import chosen
 from bayesnb.core.plain_formulas import two_classes
 from bayesnb.core.recipes import COPY, gap_indicator, moments_of
 from bayesnb.data.read import as_table
-from bayesnb.data.tables import ArrayTable, Table
+from bayesnb.data.tables import ArrayTable, Table, items_at
 from bayesnb.model.blocks import Block, summed
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import Cells
 from bayesnb.posterior.belief import offers
 from bayesnb.posterior.effects_frame import ColumnEffect, Effects
-from bayesnb.posterior.explain import ROUNDING, UNITS
+from bayesnb.posterior.explain import ROUNDING, UNITS, ends_of_draws, odds_of_rows
 from bayesnb.posterior.importance import described_columns, mean_absolute_log_odds
 from bayesnb.posterior.kinds import Fitted, posterior_of, table_for
 from bayesnb.posterior.posterior import Posterior
@@ -148,7 +149,7 @@ def effects(
     found = []
     for source in _wanted(given.model, columns, data):
         values, lines = data.values(source), data.parents(source)
-        cells = given.model.read(_rows_of(given.model, source, values, [cell for _, cell in lines]))
+        cells = given.model.read(_rows_with_values(given.model, source, values, [cell for _, cell in lines]))
         added = _log_odds(given, parameters, data.features[source], cells.whole(warn=False), pair, prob)
         added = added.reshape(3, len(lines), len(values)) / scale
         if not np.nan_to_num(np.abs(added[..., -1]), posinf=1.0).max() > ROUNDING:
@@ -176,16 +177,13 @@ def _log_odds(
     """Log odds that features add together, and the ends of their interval, shape (3, rows); NaN without draws."""
     belief = posterior.belief
 
-    def odds(density: np.ndarray) -> np.ndarray:
-        with np.errstate(invalid="ignore"):
-            return np.asarray(density[..., pair[0]] - density[..., pair[1]])
-
+    odds = partial(odds_of_rows, pair=np.array([pair]))
     total = summed(odds(belief.density.feature(i, j, cells[i])) for i, j in features)
-    if parameters is None:
-        return np.stack([total, *np.full((2, *total.shape), np.nan)])
-    drawn = summed(odds(belief.model.feature_log_likelihood(parameters, i, j, cells[i])) for i, j in features)
-    lower, upper = np.quantile(drawn.reshape(-1, len(total)), [(1 - prob) / 2, (1 + prob) / 2], axis=0)
-    found = np.stack([total, np.minimum(lower, total), np.maximum(upper, total)])
+    drawn = None
+    if parameters is not None:
+        likelihood = belief.model.feature_log_likelihood
+        drawn = summed(odds(likelihood(parameters, i, j, cells[i])) for i, j in features).reshape(-1, len(total))
+    found = np.stack([total, *ends_of_draws(total, drawn, prob)])
     return np.where(np.abs(found) <= ROUNDING, 0.0, found)
 
 
@@ -214,10 +212,13 @@ def _wanted(model: BoundModel, columns: Any, data: "_ColumnValues") -> list[int]
     return wanted
 
 
-def _rows_of(model: BoundModel, source: int, values: list[Any], parents: list[Mapping[int, Any]]) -> Table:
+def _rows_with_values(model: BoundModel, source: int, values: list[Any], parents: list[Mapping[int, Any]]) -> Table:
     """Rows that have a value of a column and perhaps of its parent, for each parent's value one after the other."""
     names = model.schema.source_columns
     cells = np.full((len(parents) * len(values), len(names)), None, dtype=object)
+    for block in model.blocks:
+        if block.has_totals:  # a vector of counts has no missing cells
+            cells[:, items_at(model.schema.sources, block.columns)] = 0
     for k, parent in enumerate(parents):
         rows = slice(k * len(values), (k + 1) * len(values))
         cells[rows, source] = np.fromiter(values, dtype=object, count=len(values))

@@ -200,7 +200,7 @@ class Effects(PrintedFrame):
         limits = _limits(shown)
         for axis, each in zip(panels.axes, shown, strict=True):
             if each.kind == "category":
-                _draw_categories(axis, each, panels.panel_width, legend)
+                _draw_category_points(axis, each, panels.panel_width, legend)
             else:
                 _draw_curves(axis, each, legend)
             axis.axhline(0.0, color=muted(0.7), linestyle="--", linewidth=1, zorder=1)
@@ -258,12 +258,13 @@ def _draw_curves(axis: Any, effect: ColumnEffect, legend: dict[str, Any]) -> Non
     for k, given in enumerate(effect.given):
         (line,) = axis.plot(x[smooth], odds[k, smooth], color=f"C{k}", linestyle=LINES[k], linewidth=1.7, zorder=3)
         axis.fill_between(x[smooth], lower[k, smooth], upper[k, smooth], color=f"C{k}", alpha=0.2, linewidth=0)
-        _draw_points(axis, x[~smooth], effect.added[:, k, : len(x)][:, ~smooth], k)
+        if not smooth.all():
+            _draw_with_ends(axis, x[~smooth], effect.added[:, k, : len(x)][:, ~smooth], k)
         if given is not None:
             legend.setdefault(given, line)
     if len(effect.values) > len(x):
         beyond = x[-1:] + 0.08 * (x[-1:] - x[:1])
-        marks = _draw_points(axis, beyond, effect.added[:, 0, -1:], None)
+        marks = _draw_with_ends(axis, beyond, effect.added[:, 0, -1:], None)
         legend.setdefault("missing", marks)
     if len(effect.cells):
         places = np.quantile(effect.cells.astype(x.dtype), np.linspace(0, 1, QUANTILES), method="nearest")
@@ -275,12 +276,12 @@ def _draw_curves(axis: Any, effect: ColumnEffect, legend: dict[str, Any]) -> Non
         locator.set_params(nbins=5)
 
 
-def _draw_categories(axis: Any, effect: ColumnEffect, width: float, legend: dict[str, Any]) -> None:
+def _draw_category_points(axis: Any, effect: ColumnEffect, width: float, legend: dict[str, Any]) -> None:
     """A point with its interval for each category and value of the parent."""
     names = [short_name(text, LONGEST_NAME).replace("$", r"\$") for text in effect.texts(shares=False)]
     at = np.arange(len(names))
     for k, given in enumerate(effect.given):
-        marks = _draw_points(axis, at + 0.7 * ((k + 0.5) / len(effect.given) - 0.5), effect.added[:, k], k)
+        marks = _draw_with_ends(axis, at + 0.7 * ((k + 0.5) / len(effect.given) - 0.5), effect.added[:, k], k)
         if given is not None:
             legend.setdefault(given, marks)
     upright = max(text_width(name, TINY) for name in names) > 0.9 * width / len(names)
@@ -288,7 +289,7 @@ def _draw_categories(axis: Any, effect: ColumnEffect, width: float, legend: dict
     axis.set_xlim(-0.5, len(at) - 0.5)
 
 
-def _draw_points(axis: Any, x: Any, added: np.ndarray, k: int | None) -> Any:
+def _draw_with_ends(axis: Any, x: Any, added: np.ndarray, k: int | None) -> Any:
     """Points with their intervals, of a value of the parent, or None for missing cells."""
     color, marker = (text_color(), "X") if k is None else (f"C{k}", MARKERS[k])
     axis.vlines(x, added[1], added[2], color=color, linewidth=1.6, zorder=3)
