@@ -65,7 +65,7 @@ def plot_effect(
     >>> figure = nb.plot_effect(posterior, "flipper_length_mm", X, class_="Gentoo")
     """
     options = {"class_": class_, "against": against, "unit": unit, "prob": prob, "num_draws": num_draws, "key": key}
-    return effects(posterior, X, [column], **options).plot(axes=ax, figsize=figsize)
+    return effects(posterior, X, [column], **options).plot(ax=ax, figsize=figsize)
 
 
 def plot_effects(

@@ -145,6 +145,7 @@ def effects(
             table = table.take(np.linspace(0, table.num_rows - 1, MOST_ROWS).astype(int))
     spread = offers(given, "a distribution of the parameters")
     parameters = given.few_draws(None, num_draws, key) if spread else None
+    known = getattr(posterior, "feature_importances_", None)
     data = _ColumnValues(given.model, table, simulated=X is None)
     found = []
     for source in _wanted(given.model, columns, data):
@@ -158,7 +159,7 @@ def effects(
         texts = [text for text, _ in lines]
         parents = [given.model.schema.columns[parent] for parent in dict.fromkeys(chain(*(cell for _, cell in lines)))]
         rug = data.observed(source)[: 0 if X is None else None]
-        importance = _importance(given, data, source)
+        importance = _importance(given, data, source) if known is None else float(known[source])
         found.append(
             ColumnEffect(name, data.kind(source), importance, values, texts, parents, added, data.atoms(source), rug)
         )

@@ -136,6 +136,7 @@ class Effects(PrintedFrame):
         sort: bool = True,
         max_panels: int = 6,
         panels_across: int | None = None,
+        ax: Any = None,
         axes: Any = None,
         figsize: Any = None,
     ) -> Any:
@@ -150,6 +151,8 @@ class Effects(PrintedFrame):
             of `columns`.
         max_panels : int, default 6
             The first columns in this order get a panel.
+        ax : matplotlib axes, optional
+            Where to draw a single column: see `plot_proba`.
         panels_across, axes, figsize
             Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
@@ -191,9 +194,9 @@ class Effects(PrintedFrame):
         title = f"What {number} adds to" if alone else "What columns add to"
         title += f" the log odds of {class_} against {against}" + ("" if alone else f": {number}")
         if alone and shown[0].kind == "category":
-            return self._forest(shown[0], title, axes, figsize)
+            return self._forest(shown[0], title, ax=ax, axes=axes, figsize=figsize)
         width = 6.4 if alone else 3.2
-        given: dict[str, Any] = {"axes": axes, "figsize": figsize, "panels_across": panels_across}
+        given: dict[str, Any] = {"ax": ax, "axes": axes, "figsize": figsize, "panels_across": panels_across}
         panels = grid_of_panels(len(shown), **given, most_across=3, width=width)
         panels.set_height(3.0 if alone else 1.8)
         legend: dict[str, Any] = {}
@@ -216,7 +219,7 @@ class Effects(PrintedFrame):
             panels.legend([(handle, text) for text, handle in legend.items()])
         return panels.drawn()
 
-    def _forest(self, effect: ColumnEffect, title: str, axes: Any, figsize: Any) -> Any:
+    def _forest(self, effect: ColumnEffect, title: str, **where: Any) -> Any:
         effect = effect.with_few_values()
         number = len(effect.given)
         points = [
@@ -233,7 +236,7 @@ class Effects(PrintedFrame):
         unit, prob = self.attrs["unit"], self.attrs["prob"]
         label = f"log odds in {unit}; lines: {percent(prob)} intervals"
         panel = ForestPanel(effect.texts(), points, x_label=label, at=0.0, height=0.22 + 0.08 * (number - 1))
-        return forest([panel], title=title, axes=axes, figsize=figsize)
+        return forest([panel], title=title, **where)
 
 
 def _limits(shown: Sequence[ColumnEffect]) -> tuple[float, float]:
@@ -269,11 +272,11 @@ def _draw_curves(axis: Any, effect: ColumnEffect, legend: dict[str, Any]) -> Non
     if len(effect.cells):
         places = np.quantile(effect.cells.astype(x.dtype), np.linspace(0, 1, QUANTILES), method="nearest")
         axis.vlines(places, 0.0, 0.05, transform=axis.get_xaxis_transform(), color=muted(0.7), linewidth=0.8)
-    locator = axis.xaxis.get_major_locator()
     if effect.kind == "date":
-        locator.maxticks = dict.fromkeys(locator.maxticks, 4)
+        ticks = x[0] + (x[-1] - x[0]) * np.array([0, 0.5, 1])
+        axis.set_xticks(ticks, np.datetime_as_string(ticks, "D"))
     else:
-        locator.set_params(nbins=5)
+        axis.xaxis.get_major_locator().set_params(nbins=5)
 
 
 def _draw_category_points(axis: Any, effect: ColumnEffect, width: float, legend: dict[str, Any]) -> None:
