@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesnb.core.checking import listed, whole_number
+from bayesnb.core.checking import whole_number
 from bayesnb.core.forest import ForestPanel, Points, forest, highest_places, how_many
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import (
@@ -74,7 +74,7 @@ class ColumnEffect:
     @property
     def name(self) -> str:
         """The column, and those that it is given."""
-        return str(self.column) + (f" given {listed(self.parents)}" if self.parents else "")
+        return str(self.column) + (f" given {', '.join(map(str, self.parents))}" if self.parents else "")
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Rows of the frame."""

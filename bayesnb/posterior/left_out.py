@@ -198,7 +198,8 @@ class _FittedBlock:
         if self.follows and not lacking.any():
             return _log_density_without(self.prior, self.statistics, x, rows, refitted=True)
         if isinstance(self.prior.family, FeatureInclusion) and not lacking.any():
-            return np.concatenate([cells.sum(axis=-1) for cells in self._under_both_hypotheses(x, rows)])
+            of_rows = [cells.sum(axis=-1) for cells in self._under_both_hypotheses(x, rows)]
+            return np.concatenate([np.empty((0, len(rows.classes))), *of_rows])
         without = np.array(self.posterior.row_log_predictive(x) if held is None else held)
         if not lacking.any():
             # Without the row, only its own class changes.
@@ -234,7 +235,7 @@ class _FittedBlock:
         if self.prior.is_joint or self.follows:
             return None
         if isinstance(self.prior.family, FeatureInclusion):
-            return np.concatenate([cells for cells in self._under_both_hypotheses(x, rows)])
+            return np.concatenate([*self._under_both_hypotheses(x, rows)])
         without = np.array(cells_log_predictive(self.posterior, dense(x).astype(np.float64)))
         for piece, own in _given_the_rest(self.prior, self.statistics, x, rows):
             without[np.arange(len(rows))[piece], rows.codes[piece]] = own
