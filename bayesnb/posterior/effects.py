@@ -125,7 +125,9 @@ def effects(
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
     >>> nb.effects(posterior, columns=["island"]).round(2)
        column given      value  log_odds  lower  upper
-    0  island  None     Biscoe      0.00   0.00   0.00
+    0  island  None     Biscoe      1.22   1.04   1.44
+    1  island  None      Dream     -3.84  -6.67  -2.78
+    2  island  None  Torgersen     -3.77  -6.79  -2.65
     """
     given = posterior_of(posterior)
     proportion("prob", prob)
