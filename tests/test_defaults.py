@@ -11,6 +11,7 @@ COMMON = {
     "ratio": False,
     "key": 0,
     "prob": 0.89,
+    "coverage": 0.9,
     "unit": "nats",
     "decay": 1.0,
     "inference": "exact",
