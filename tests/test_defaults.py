@@ -12,6 +12,8 @@ COMMON = {
     "key": 0,
     "prob": 0.89,
     "coverage": 0.9,
+    "by_class": False,
+    "empty": False,
     "unit": "nats",
     "decay": 1.0,
     "inference": "exact",
