@@ -191,13 +191,7 @@ def weight_features(
     >>> posterior.predict_proba(X[:1]).round(2), weighted.predict_proba(X[:1]).round(2)
     (array([[0.99, 0.01]]), array([[0.75, 0.25]]))
     """
-    if isinstance(posterior, Model | Family):
-        exact = Exact()
-        problem = read_for_inference(as_model(posterior), exact, X, y, sample_weight)
-        warn_of_quantities(problem)
-        given: Posterior = exact.fit(problem)
-    else:
-        given = posterior_of(posterior)
+    given = _exact_or_given(posterior, X, y, sample_weight)
     if is_dask(X):
         X, y, sample_weight = sample_dask(X, y, sample_weight, key)
     rows = read_rows(X, y, sample_weight)
@@ -207,7 +201,19 @@ def weight_features(
     return found
 
 
-def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Posterior:
+def _exact_or_given(given: Posterior | Fitted | Model | Family, X: Any, y: Any, sample_weight: Any) -> Posterior:
+    """The posterior of what is given; of a model in closed form, whose features may describe columns once more."""
+    if not isinstance(given, Model | Family):
+        return posterior_of(given)
+    exact = Exact()
+    problem = read_for_inference(as_model(given), exact, X, y, sample_weight)
+    warn_of_quantities(problem)
+    return exact.fit(problem)
+
+
+def weighted_or_plain(
+    posterior: Posterior | Model, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0
+) -> Posterior:
     """The posterior with a weight for each feature, or a shared one for many; itself where none can be learned.
 
     None can be learned from one class, from densities that are zero or infinite, or from weighted rows of an average
@@ -220,6 +226,7 @@ def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: An
     UserWarning
         If there are more than `MOST_FEATURES`: what all share.
     """
+    posterior = _exact_or_given(posterior, X, y, sample_weight)
     if posterior.plain is not posterior or not offers(posterior, "a closed form") or len(posterior.classes) < 2:
         return posterior
     found = posterior
