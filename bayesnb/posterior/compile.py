@@ -190,20 +190,16 @@ class _Parts:
         self.entries: list[np.ndarray] = []
         self.num_entries = 0
         self.codes: list[tuple[list[int], list[int]]] = []
-        self.records: dict[type, list[Any]] = {StudentT: [], RisingFactorials: [], MultivariateT: []}
-        self.features: dict[type, list[tuple[int, int]]] = {
-            Tables: [],
-            StudentT: [],
-            RisingFactorials: [],
-            MultivariateT: [],
-        }
+        kinds = (Tables, StudentT, RisingFactorials, MultivariateT)
+        self.records: dict[type, list[Any]] = {kind: [] for kind in kinds}
+        self.features: dict[type, list[tuple[int, int]]] = {kind: [] for kind in kinds}
         self.stated: dict[int, Any] = {}
         """For each block what its family states."""
 
     def add(self, i: int, j: int) -> bool:
         """Add a feature; False if it is in no flat form."""
         block = self.model.blocks[i]
-        edges = _edges_of_parts(block.family)
+        edges = () if block.has_categories or block.is_joint else _edges_of_parts(block.family)
         if block.has_categories or edges:
             return self._add_table(i, j, edges)
         if i not in self.stated:
@@ -212,11 +208,9 @@ class _Parts:
         if record is None:
             return False
         at = [self.readings.at[i][position] for position in block.columns]
-        kind = type(record)
-        self.records[kind].append(
-            replace(record, numbers=np.array(at)) if kind is MultivariateT else record.take(j, at[j])
-        )
-        self.features[kind].append((i, j))
+        own = replace(record, numbers=np.array(at)) if block.is_joint else record.take(j, at[j])
+        self.records[type(own)].append(own)
+        self.features[type(own)].append((i, j))
         return True
 
     def _add_table(self, i: int, j: int, edges: tuple[float, ...]) -> bool:
@@ -249,17 +243,10 @@ class _Parts:
         density: Any = self.density
         order = [feature for of_kind in self.features.values() for feature in of_kind]
         subjects, subject = _subjects(model, order)
-        weights = getattr(density, "weights", None)
-        with_weights = (
-            {}
-            if weights is None
-            else {
-                "offset": weights.offset,
-                "share": weights.no_information,
-                "share_of_feature": weights.no_information_in_feature,
-                "log_given": density.log_given,
-            }
-        )
+        given: dict[str, Any] = {}
+        if (weights := getattr(density, "weights", None)) is not None:
+            given = {"offset": weights.offset, "log_given": density.log_given, "share": weights.no_information}
+            given["share_of_feature"] = weights.no_information_in_feature
         kinds = {
             "tables": self._tables() if self.entries else None,
             "students": joined_features(self.records[StudentT]),
@@ -283,7 +270,7 @@ class _Parts:
                 if (form := forms.get(name))
             ),
             **{name: kind for name, kind in kinds.items() if kind is not None},
-            **with_weights,
+            **given,
         )
         return FlatDensity(scorer, tuple(readings.blocks), {feature: place for place, feature in enumerate(order)})
 
