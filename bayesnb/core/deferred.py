@@ -4,6 +4,7 @@ A closed form needs none of them. Every module takes JAX and NumPyro from here. 
 `Deferred` too, or imported inside functions.
 """
 
+import contextlib
 import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -13,6 +14,7 @@ from dataclasses import fields
 from functools import cache, partial, wraps
 from importlib import import_module
 from importlib.machinery import PathFinder
+from pathlib import Path
 from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -150,7 +152,7 @@ def _has_cpu(platforms: str | None) -> bool:
         f"JAX_PLATFORMS is {platforms!r}, so that JAX has no CPU: what runs there otherwise runs on JAX's default "
         f"device. JAX_PLATFORMS={platforms},cpu has both",
         RuntimeWarning,
-        stacklevel=2,
+        skip_file_prefixes=(str(Path(__file__).parents[1]), contextlib.__file__.removesuffix(".py")),
     )
     return False
 

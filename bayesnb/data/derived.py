@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -76,8 +77,12 @@ class ArrangedTable(Table):
 
     def remembering(self) -> "ArrangedTable":
         """The table for some rows at a time, in which columns that occur several times are read once."""
-        alone = len({*self.places}) == len(self.places)
-        return self if alone else replace(self, cells=RememberedTable(self.cells, self.cells.names))
+        return replace(self, cells=RememberedTable(self.cells, self.cells.names)) if self._repeats else self
+
+    @cached_property
+    def _repeats(self) -> bool:
+        """Whether columns occur several times."""
+        return len({*self.places}) < len(self.places)
 
     def _there(self, columns: Sequence[int]) -> Sequence[int] | None:
         """Positions in the other table; None if it lacks the cells of one of the columns."""
@@ -108,4 +113,4 @@ class ArrangedTable(Table):
         return super().kind(column) if column in self.recipes else self.cells.kind(self.places[column])
 
     def chunks(self, num_columns: int) -> Iterator[slice]:
-        return self.cells.chunks(num_columns)
+        return self.cells.chunks(num_columns * (1 + self._repeats))  # what is read stays in memory with the chunk

@@ -146,7 +146,6 @@ class ClassProbsEstimate(Printed):
     prob: float
     drift: Drift | None
     _given: Any = field(compare=False)
-    _draws_of_known_fit: np.ndarray = field(compare=False)
     _num_rows: int = field(compare=False)
 
     @property
@@ -167,11 +166,10 @@ class ClassProbsEstimate(Printed):
         Returns
         -------
         array, shape (rows, classes)
-            In the order of ``posterior.classes``. The average is over draws given the fit, without its uncertainty:
-            where a draw of the fit makes a class more probable, its densities make up for that in single rows.
+            In the order of ``posterior.classes``.
         """
         ratios = likelihood_ratios(self.posterior, table_for(self._given, X))
-        drawn = self._draws_of_known_fit.reshape(-1, ratios.shape[1])
+        drawn = self.draws.reshape(-1, ratios.shape[1])
         drawn = drawn[np.linspace(0, len(drawn) - 1, DRAWS_AVERAGED).astype(int)]
 
         def average(rows: slice) -> None:
@@ -262,8 +260,8 @@ def estimate_class_probs(
     -------
     ClassProbsEstimate
         ``table`` with mean and interval of each class probability, ``draws``, and ``agrees``, whether the rows look
-        like rows of the fit in these proportions. Its ``predict_proba(X)`` averages over what the rows leave open, and
-        its ``posterior`` has the mean class probabilities.
+        like rows of the fit in these proportions. Its ``predict_proba(X)`` averages over the draws, and its
+        ``posterior`` has the mean class probabilities.
 
     Raises
     ------
@@ -339,7 +337,7 @@ def estimate_class_probs(
     if moved is not None and moved.drifted:
         warn(_verdict(moved), UserWarning)
     after = given.with_class_probs(mean / mean.sum())
-    return ClassProbsEstimate(after, table, draws, prob, moved, posterior, known, len(rows))
+    return ClassProbsEstimate(after, table, draws, prob, moved, posterior, len(rows))
 
 
 def _concentration(posterior: Posterior, given: Any) -> np.ndarray:

@@ -185,11 +185,10 @@ def _in_pieces(function: Callable[[Any], Any], size: int, rows: Any) -> Any:
     parts = rows.reshape(shares, own, -1)
 
     def put(found: Any, i: Any) -> Any:
-        # The last piece may begin within the one before it: its first rows are then computed twice.
-        start = jnp.minimum(i * size, own - size)
-        piece = jax.lax.dynamic_slice_in_dim(parts, start, size, axis=1)
+        # JAX moves the last piece back until it ends at the last row: its first rows are then computed twice.
+        piece = jax.lax.dynamic_slice_in_dim(parts, i * size, size, axis=1)
         of_piece = map_tree(lambda part: part.reshape(shares, size, *part.shape[1:]), function(merged(piece)))
-        place = partial(jax.lax.dynamic_update_slice_in_dim, start_index=start, axis=1)
+        place = partial(jax.lax.dynamic_update_slice_in_dim, start_index=i * size, axis=1)
         return map_tree(place, found, of_piece), None
 
     def merged(part: Any) -> Any:

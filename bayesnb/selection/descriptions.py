@@ -27,8 +27,8 @@ from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.given import Given
 from bayesnb.families.spanning_trees import edge_probabilities
 from bayesnb.model.blocks import EVERY_COLUMN
-from bayesnb.model.bound import bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes
+from bayesnb.model.open_schema import bound_to
 from bayesnb.posterior.kinds import Fitted, description_of
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.grouping import group_columns
@@ -395,7 +395,7 @@ def propose_descriptions(
     `tree_columns` finds them. A third kind, the readings, says what a column tells beside its value in one family:
     which cells are missing, whole numbers and text as categories, and the day, month, weekday and hour of dates. All
     of these describe columns once more, and weights learn which description counts how much. Features that do not help
-    get weights near zero, or leave the model.
+    get weights near zero; readings then leave the model, and in `NaiveBayesClassifier` all do.
 
     Parameters
     ----------

@@ -140,9 +140,7 @@ def weight_features(
     .. math::
         w_j \mid r, \tau \sim N(0, r^2 \tau^2), \quad r \sim \mathrm{Uniform}\{0, 1/4, 1/2, 1, 2\}.
 
-    What tells nothing leaves the model, and the result is that of a model without it. A further description that is no
-    reading stays only if the Bayes factor for its weight, alone beside the features that describe columns first, is
-    above one. All readings leave if r = 0 is most probable.
+    If r = 0 is most probable, readings leave the model: the result describes columns without them.
 
     Few rows cannot show that a cell, or a row, is impossible in a class. With a probability s a cell says nothing about
     the class, and with the same probability a row says nothing about its label:
@@ -194,13 +192,7 @@ def weight_features(
     >>> posterior.predict_proba(X[:1]).round(2), weighted.predict_proba(X[:1]).round(2)
     (array([[0.99, 0.01]]), array([[0.75, 0.25]]))
     """
-    if isinstance(posterior, Model | Family):
-        exact = Exact()
-        problem = read_for_inference(as_model(posterior), exact, X, y, sample_weight)
-        warn_of_quantities(problem)
-        given: Posterior = exact.fit(problem)
-    else:
-        given = posterior_of(posterior)
+    given = _exact_or_given(posterior, X, y, sample_weight)
     if is_dask(X):
         X, y, sample_weight = sample_dask(X, y, sample_weight, key)
     rows = read_rows(X, y, sample_weight)
@@ -210,18 +202,32 @@ def weight_features(
     return found
 
 
-def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Posterior:
+def _exact_or_given(given: Posterior | Fitted | Model | Family, X: Any, y: Any, sample_weight: Any) -> Posterior:
+    """The posterior of what is given; of a model in closed form, whose features may describe columns once more."""
+    if not isinstance(given, Model | Family):
+        return posterior_of(given)
+    exact = Exact()
+    problem = read_for_inference(as_model(given), exact, X, y, sample_weight)
+    warn_of_quantities(problem)
+    return exact.fit(problem)
+
+
+def weighted_or_plain(
+    posterior: Posterior | Model, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0
+) -> Posterior:
     """The posterior with a weight for each feature, or a shared one for many; itself where none can be learned.
 
     None can be learned from one class, from densities that are zero or infinite, or from weighted rows of an average
     over features. Draws get none, because the densities given the other rows would be estimates. Features that describe
-    columns once more are left out where there are more than `MOST_FEATURES` of all.
+    columns once more are left out where there are more than `MOST_FEATURES` of all, and those that are no readings also
+    where the Bayes factor for their weight, alone beside the features that describe columns first, is below one.
 
     Warns
     -----
     UserWarning
         If there are more than `MOST_FEATURES`: what all share.
     """
+    posterior = _exact_or_given(posterior, X, y, sample_weight)
     if posterior.plain is not posterior or not offers(posterior, "a closed form") or len(posterior.classes) < 2:
         return posterior
     found = posterior
@@ -232,7 +238,7 @@ def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: An
     rows = read_rows(X, y, sample_weight)
     try:
         if _number_of_features(found) <= MOST_FEATURES:
-            return _learn(found, rows, key)[0]
+            return _learn(found, rows, key, choosing=True)[0]
         return _best_shared(found, rows, key)
     except DensityError:
         return posterior
@@ -275,9 +281,17 @@ def _best_shared(posterior: Any, rows: Rows, key: Any) -> WeightedPosterior:
 
 @in_float64
 def _learn(
-    posterior: Posterior, rows: Rows, key: Any, shared: bool = False, inference: NUTS | None = None
+    posterior: Posterior,
+    rows: Rows,
+    key: Any,
+    shared: bool = False,
+    inference: NUTS | None = None,
+    choosing: bool = False,
 ) -> tuple[WeightedPosterior, list[str], float]:
-    """As `weight_features`; returns the warnings instead of issuing them, and the log evidence of the labels."""
+    """As `weight_features`; returns the warnings instead of issuing them, and the log evidence of the labels.
+
+    If `choosing`, a further description that is no reading stays only where its weight has evidence.
+    """
     if inference is not None and not isinstance(inference, NUTS):
         raise TypeError(f"inference is {a_type(inference)}: give nb.NUTS(), or None for the approximation")
     unweighted: Any = _weighable(posterior.plain)
@@ -312,10 +326,10 @@ def _learn(
     left_out, of_labels = left_out.rows_of_possible_labels("the weights")
     likelihood, problem = _likelihood(left_out, shared=shared), unweighted.problem
     num_again, num_readings = (0, 0) if shared else (problem.model.num_again, problem.model.schema.num_readings)
-    if further := num_again - num_readings:
+    if choosing and (further := num_again - num_readings):
         last = len(names) - num_readings
         # With a generator of its own, all draws are those of a model that has only what stays.
-        factors = log_factors_of_again(likelihood.of_features(slice(last)), further, *rng.spawn(1))
+        factors = log_factors_of_again(likelihood.of_features(slice(last)), further, random_generator(key))
         kept = np.delete(np.arange(len(names)), last - further + np.flatnonzero(factors <= 0.0))
         problem, likelihood = _of_features(problem, likelihood, kept)
         num_again = problem.model.num_again

@@ -104,9 +104,7 @@ def test_a_classifier_predicts_rows_of_the_new_population(rng, penguins, weights
     np.testing.assert_array_equal(classifier.predict_proba(X), before)
     share = (y.iloc[new].to_numpy()[:, None] == classifier.classes_).mean(axis=0)
     assert (np.abs(found.table["mean"] - share) < 4 * found.table["sd"]).all()
-    some = draw_class_probs(classifier.posterior_, X.iloc[new], key=4).reshape(-1, 3)[
-        np.linspace(0, 3999, 20).astype(int)
-    ]
+    some = found.draws.reshape(-1, 3)[np.linspace(0, 3999, 20).astype(int)]
     each = [classifier.with_class_probs(probs / probs.sum()).predict_proba(X[:20]) for probs in some]
     np.testing.assert_allclose(found.predict_proba(X[:20]), np.mean(each, axis=0), rtol=1e-9)
     drift = nb.drift(classifier, X.iloc[new], key=4)
