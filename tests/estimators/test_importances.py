@@ -9,7 +9,7 @@ import bayesnb as nb
 from bayesnb.posterior.weighted_posterior import WeightedPosterior
 
 
-def table(rows=45):
+def table(rows=24):
     rng = np.random.default_rng(4)
     code = np.arange(rows) % 3
     X = pd.DataFrame(
