@@ -309,7 +309,8 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X_row : table of shape (1, n_features), array or list of shape (n_features,), pandas.Series or mapping
+        X_row : table of shape (n_samples, n_features), array or list of shape (n_features,), pandas.Series or mapping
+            One row or many.
         class_, against : label, optional
         **options
             As for `Posterior.explain`.
@@ -317,8 +318,8 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         Returns
         -------
         pandas.DataFrame
-            As that of `Posterior.explain`. The column ``log_odds`` adds up to the difference of the two classes in
-            `predict_log_proba`.
+            As that of `Posterior.explain`. The column ``log_odds`` of a row adds up to the difference of the two
+            classes in `predict_log_proba`.
         """
         return self._predictor().explain(
             self.checked_table(one_row(self._by_name(in_memory(X_row)))), class_, against, **options
