@@ -1,7 +1,7 @@
 """Sets of labels that hold the true one with a given probability, from leave-one-out probabilities of labels."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
@@ -49,9 +49,6 @@ class LabelScores:
     code: np.ndarray
     weight: np.ndarray
     class_ratio: np.ndarray
-
-    axes: ClassVar[dict[str, str]] = {"score": "S", "code": "S", "weight": "S", "class_ratio": "C"}
-    """Which axes have the same length."""
 
     @classmethod
     def of(cls, score: np.ndarray, code: np.ndarray, weight: np.ndarray, class_ratio: np.ndarray) -> Self:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -17,16 +16,7 @@ from bayesnb.model.blocks import Block, features_of, subjects_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import Cells, Chunks
 from bayesnb.posterior.density import LabelDensity, RowDensity
-from bayesnb.serve.scorer import (
-    MultivariateT,
-    NumberBins,
-    Reading,
-    RisingFactorials,
-    Scorer,
-    StudentT,
-    Tables,
-    joined_features,
-)
+from bayesnb.serve.scorer import MultivariateT, Reading, RisingFactorials, Scorer, StudentT, Tables, joined_features
 
 MOST_CODES = 2**16
 """Most codes of a feature, over all its columns together."""
@@ -119,10 +109,6 @@ class FlatDensity(LabelDensity):
     blocks: tuple[Block, ...]
     places: dict[tuple[int, int], int]
 
-    @cached_property
-    def _num_categories(self) -> np.ndarray:
-        return np.array([reading.num_codes for reading in self.scorer.code_readings], dtype=np.intp)[:, None]
-
     def chunks(self, chunks: Chunks) -> Chunks:
         return replace(chunks, blocks=self.blocks)
 
@@ -132,9 +118,8 @@ class FlatDensity(LabelDensity):
         codes, numbers = ([x for is_coded, x in pairs if is_coded == wanted] for wanted in (True, False))
         nothing = np.empty((0, cells[0].shape[0]))
         of_codes = np.concatenate([nothing, *codes])
-        missing = np.isnan(of_codes)
-        of_codes[missing] = np.broadcast_to(self._num_categories, of_codes.shape)[missing]
-        return of_codes.astype(np.intp), np.concatenate([nothing, *numbers])
+        missing = np.array([reading.num_codes for reading in self.scorer.code_readings])[:, None]
+        return np.where(np.isnan(of_codes), missing, of_codes).astype(np.intp), np.concatenate([nothing, *numbers])
 
     @in_float64
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
@@ -199,9 +184,9 @@ class _Parts:
     def add(self, i: int, j: int) -> bool:
         """Add a feature; False if it is in no flat form."""
         block = self.model.blocks[i]
-        edges = () if block.has_categories or block.is_joint else _edges_of_parts(block.family)
-        if block.has_categories or edges:
-            return self._add_table(i, j, edges)
+        parts = () if block.has_categories or block.is_joint else _lower_ends_of_parts(block.family)
+        if block.has_categories or parts:
+            return self._add_table(i, j, parts)
         if i not in self.stated:
             self.stated[i] = self.density.blocks[i].scorer()
         record = self.stated[i]
@@ -213,13 +198,13 @@ class _Parts:
         self.features[type(own)].append((i, j))
         return True
 
-    def _add_table(self, i: int, j: int, edges: tuple[float, ...]) -> bool:
+    def _add_table(self, i: int, j: int, parts: tuple[float, ...]) -> bool:
         block, at = self.model.blocks[i], self.readings.at[i]
         columns = block.columns if block.is_joint else block.columns[j : j + 1]
-        if edges:
-            place = self.bins.setdefault((at[columns[0]], edges), len(self.bins))
+        if parts:
+            place = self.bins.setdefault((at[columns[0]], parts[1:]), len(self.bins))
             codings = [len(self.readings.codes) + place]
-            values = [np.array([*_below_parts(block.family, edges), *edges, np.nan])]
+            values = [np.array([*parts, np.nan])]
         else:
             codings = [at[column] for column in columns]
             sizes = [self.sizes[coding] for coding in codings]
@@ -247,19 +232,16 @@ class _Parts:
         if (weights := getattr(density, "weights", None)) is not None:
             given = {"offset": weights.offset, "log_given": density.log_given, "share": weights.no_information}
             given["share_of_feature"] = weights.no_information_in_feature
-        kinds = {
-            "tables": self._tables() if self.entries else None,
-            "students": joined_features(self.records[StudentT]),
-            "counts": joined_features(self.records[RisingFactorials]),
-        }
+        joined = [joined_features(own) for kind in (StudentT, RisingFactorials) if (own := self.records[kind])]
         forms = model.description.number_forms
-        scorer = Scorer.of(
+        scorer = Scorer(
             classes=tuple(model.schema.classes.tolist()),
             columns=model.schema.source_columns,
             code_readings=tuple(readings.codes),
             number_readings=tuple(readings.numbers),
-            bins=tuple(NumberBins(number, np.array(edges)) for number, edges in self.bins),
-            vectors=tuple(self.records[MultivariateT]),
+            bins=tuple((number, np.array(edges)) for number, edges in self.bins),
+            tables=self._tables(),
+            densities=(*joined, *self.records[MultivariateT]),
             weight=np.array([density.weight(*feature) for feature in order[len(self.features[Tables]) :]]),
             subjects=subjects,
             subject=subject,
@@ -269,39 +251,37 @@ class _Parts:
                 for position, name in enumerate(model.schema.source_columns)
                 if (form := forms.get(name))
             ),
-            **{name: kind for name, kind in kinds.items() if kind is not None},
             **given,
         )
         return FlatDensity(scorer, tuple(readings.blocks), {feature: place for place, feature in enumerate(order)})
 
     def _tables(self) -> Tables:
-        most = max(len(codings) for codings, _ in self.codes)
+        most = max((len(codings) for codings, _ in self.codes), default=1)
         coding, stride = (
-            np.array([[*own[k], *[0] * (most - len(own[k]))] for own in self.codes], dtype=np.intp) for k in range(2)
+            np.array([[*own[k], *[0] * (most - len(own[k]))] for own in self.codes], np.intp).reshape(-1, most)
+            for k in range(2)
         )
         sizes = [entries.shape[1] for entries in self.entries]
-        return Tables(np.concatenate(self.entries, axis=1), np.cumsum([0, *sizes[:-1]]), coding, stride)
+        nothing = np.empty((len(self.density.log_class_prob), 0))
+        starts = np.cumsum([0, *sizes])[:-1]
+        return Tables(np.concatenate([nothing, *self.entries], axis=1), starts, coding, stride)
 
 
-def _edges_of_parts(family: Any) -> tuple[float, ...]:
-    """Ascending numbers between which the ratios of a density are constant, each in the part above it; none if smooth.
+def _lower_ends_of_parts(family: Any) -> tuple[float, ...]:
+    """Ascending numbers, one in each part of the line in which the ratios of a density are constant; none if smooth.
 
-    A part is represented by its lower end.
+    Each number but the first is the lower end of its part.
     """
     support, inner = support_of(family), steps(family)
     lowest, highest, whole = limits_of(family) or NO_LIMITS
     if whole and highest - lowest < MOST_CODES:
-        return tuple(np.arange(lowest + 1, highest + 1).tolist())
+        return tuple(np.arange(lowest, highest + 1).tolist())
     if not inner:
         return ()
     zero = (0.0, float(np.nextafter(0.0, 1.0))) if getattr(support, "other", None) is not None else ()
     # The last bin holds its upper edge.
-    return tuple(sorted({*inner[:-1], float(np.nextafter(inner[-1], np.inf)), *zero}))
-
-
-def _below_parts(family: Any, edges: tuple[float, ...]) -> tuple[float, ...]:
-    """A number below all edges."""
-    return (float(np.nextafter(edges[0], -np.inf)),) if steps(family) else (edges[0] - 1.0,)
+    edges = sorted({*inner[:-1], float(np.nextafter(inner[-1], np.inf)), *zero})
+    return float(np.nextafter(edges[0], -np.inf)), *edges
 
 
 def _subjects(model: BoundModel, order: Sequence[tuple[int, int]]) -> tuple[tuple[Any, ...], np.ndarray]:

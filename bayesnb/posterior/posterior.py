@@ -248,7 +248,7 @@ class Posterior(Printed, Predictions):
         num_draws: int | None = None,
         key: Any = 0,
     ) -> Any:
-        r"""The log odds of two classes in a row, and what each feature contributes to them.
+        r"""The log odds of two classes in a row, or in each of many, and what each feature contributes to them.
 
         .. math::
             \log \frac{p(y=c \mid x, D)}{p(y=k \mid x, D)} = \log \frac{p(c \mid D)}{p(k \mid D)}
@@ -260,8 +260,8 @@ class Posterior(Printed, Predictions):
 
         Parameters
         ----------
-        X_row : table of shape (1, columns), array or list of shape (columns,), pandas.Series or mapping
-            One row, such as ``X.iloc[[0]]``. A series or a mapping has the names of the columns as keys.
+        X_row : table of shape (rows, columns), array or list of shape (columns,), pandas.Series or mapping
+            One row, such as ``X.iloc[[0]]``, or many. A series or a mapping has the names of the columns as keys.
         class_, against : label, optional
             Positive numbers support the first class, negative ones the second. By default the most probable class of
             the row, and the most probable other one.
@@ -269,7 +269,8 @@ class Posterior(Printed, Predictions):
         prob : float, default 0.89
             Posterior probability of the intervals.
         words : bool, default True
-            Whether each word of a count vector has a row of its own, rather than the whole vector one.
+            Whether each word of a count vector has a row of its own, rather than the whole vector one. Of many rows the
+            whole vector has one.
         num_draws : int, optional
             Draws in each chain for the intervals; as for `proba_draws`.
         key : int or JAX key, default 0
@@ -284,6 +285,9 @@ class Posterior(Printed, Predictions):
             has a row of its own. The two classes, unit and `prob` are in ``attrs``. The frame prints them, and prints
             rounding errors as 0. Its ``plot()`` draws it, as `plot_evidence` does.
 
+            Of many rows, the index has row and feature: the names of a pandas index, else positions. The columns
+            ``class`` and ``against`` have the two classes, which may differ by row.
+
             ``log_odds``
                 What the feature contributes, exactly zero if its cell is missing. The column adds up to the difference
                 of the two classes in `predict_log_proba`, to rounding.
@@ -295,7 +299,7 @@ class Posterior(Printed, Predictions):
         Raises
         ------
         TypeError, ValueError
-            If there is not exactly one row, a class is unknown, both classes are the same or there is only one, the
+            If there is no row, a class is unknown, both classes are the same or there is only one, the
             unit is unknown, `prob` is not between 0 and 1, or the row is impossible under both classes.
 
         Notes
@@ -336,9 +340,9 @@ class Posterior(Printed, Predictions):
         >>> bool(abs(posterior.explain(row)["log_odds"].sum() - (log_proba[0] - log_proba[1])) < 1e-9)
         True
         """
-        from bayesnb.posterior.explain import evidence_of_row
+        from bayesnb.posterior.explain import evidence_of_rows
 
-        return evidence_of_row(
+        return evidence_of_rows(
             self, X_row, class_, against, unit=unit, prob=prob, words=words, num_draws=num_draws, key=key
         )
 

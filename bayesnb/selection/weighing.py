@@ -33,6 +33,7 @@ from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.problem import Problem
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.belief import offers, require
+from bayesnb.posterior.importance import importances
 from bayesnb.posterior.kinds import Fitted, posterior_of
 from bayesnb.posterior.left_out import (
     DensityError,
@@ -362,6 +363,10 @@ def _learn(
         no_information=share,
     )
     weighted = WeightedPosterior(unweighted, weights)
+    if not shared:
+        weighted.importances = importances(
+            weighted, np.pad(likelihood.log_ratio, ((1, 0), (0, 0), (0, 0))), likelihood.row_weights
+        )
     if not offers(unweighted, "draws of a sampler"):
         of_features = np.pad((likelihood.log_ratio @ found.mode[: found.num_weights]).T, ((0, 0), (1, 0)))
         log_proba = log_normalised(weighted.belief.density.joined(left_out.log_class_prob, of_features))

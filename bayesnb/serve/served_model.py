@@ -28,7 +28,7 @@ from bayesnb.core.label_scores import NO_SCORES
 from bayesnb.core.plain_formulas import BEFORE, TOGETHER, two_classes, with_fallback
 from bayesnb.core.recipes import RECIPES, read_dates
 from bayesnb.core.sealed_files import sealed_image
-from bayesnb.serve.scorer import MARKER, Reading, Scorer
+from bayesnb.serve.scorer import MARKER, Reading, Scorer, codes_in_bins
 
 Cells = Any
 """Cells of a column, a list or an array."""
@@ -387,12 +387,7 @@ def _code_reader(reading: Reading, name: Any) -> Callable[[Cells, dict[Any, dict
     missing = reading.num_codes
     if reading.edges is not None:
         numbers_of, edges = _number_reader(reading, name), np.array(reading.edges)
-
-        def codes_of_numbers(cells: Cells, unseen: dict[Any, dict[Any, int]]) -> np.ndarray:
-            numbers = numbers_of(cells)
-            return np.where(np.isnan(numbers), missing, np.searchsorted(edges, numbers, side="right"))
-
-        return codes_of_numbers
+        return lambda cells, unseen: codes_in_bins(numbers_of(cells), edges)
     recipe = RECIPES.get(reading.recipe)
     codes: dict[Any, int] = dict(zip(reading.categories or (), range(missing), strict=True)) | {None: missing}
     other = missing - 1 if reading.others else missing
