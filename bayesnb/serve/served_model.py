@@ -248,14 +248,12 @@ class ServedModel:
             If cells count as missing: categories that the fit did not see, numbers that a chosen family does not hold.
         """
         scorer = self._scorer
-        return with_fallback(scorer.proba(scorer.log_joint(*self._read(X))), 0.0, scorer.class_probs)
+        return with_fallback(scorer.proba(scorer.log_joint(*self._read(X))), 0.0, np.exp(scorer.log_prior))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log probability of each class, shape (rows, classes); the rest as for `predict_proba`."""
         scorer = self._scorer
-        with np.errstate(divide="ignore"):
-            instead = np.log(scorer.class_probs)
-        return with_fallback(scorer.log_proba(scorer.log_joint(*self._read(X))), -np.inf, instead)
+        return with_fallback(scorer.log_proba(scorer.log_joint(*self._read(X))), -np.inf, scorer.log_prior)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, shape (rows,); the rest as for `predict_proba`."""
@@ -336,8 +334,7 @@ class ServedModel:
         log_joint = scorer.joined(of_features.sum(axis=1)[None])[0]
         labels = self.classes.tolist()
         one, other = two_classes(labels, log_joint, class_, against)
-        with np.errstate(divide="ignore"):
-            prior = np.log(scorer.class_probs)
+        prior = scorer.log_prior
         parts = np.bincount(scorer.subject, of_features[one] - of_features[other], len(scorer.subjects))
         found = {BEFORE: prior[one] - prior[other]} | dict(zip(scorer.subjects, parts, strict=True))
         if scorer.share or scorer.log_given is not None:
