@@ -189,6 +189,9 @@ class WeightedPosterior(Posterior):
     label_scores: LabelScores | None = None
     """Of the rows that the weights were learned from; other rows, and files, have none."""
 
+    importances: np.ndarray | None = None
+    """Mean absolute log odds of each column over the same rows, if each feature has a weight."""
+
     def __init__(self, unweighted: Posterior, feature_weights: FeatureWeights) -> None:
         self.unweighted = unweighted
         self.feature_weights = feature_weights

@@ -136,6 +136,20 @@ class StudentT(Features):
     has_zero : array of int, shape (features,)
         Whether a zero has the log density `at_zero`.
     loc, scale, exponent, constant, at_zero : array, shape (classes, features)
+
+    See Also
+    --------
+    Gaussian, LogNormal, Exponential, Hurdle : Their posteriors state one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> posterior = nb.Exponential(concentration=np.array([[3.0], [5.0]]), rate=np.array([[2.0], [4.0]]))
+    >>> posterior.scorer().log_density(np.array([[0.0, 1.0]])).round(3)
+    array([[[ 0.405, -1.216]],
+    <BLANKLINE>
+           [[ 0.223, -1.116]]])
     """
 
     number: np.ndarray
@@ -187,6 +201,20 @@ class RisingFactorials(Features):
         s.
     up, down, constant : array, shape (classes, features)
         a, b and c.
+
+    See Also
+    --------
+    Poisson, Geometric, NegativeBinomial : Their posteriors state one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> posterior = nb.Poisson(concentration=np.array([[2.0], [3.0]]), rate=np.ones((2, 1)))
+    >>> posterior.scorer().log_density(np.array([[0.0, 2.0]])).round(3)
+    array([[[-1.386, -0.981]],
+    <BLANKLINE>
+           [[-2.079, -0.981]]])
     """
 
     number: np.ndarray
@@ -225,6 +253,18 @@ class MultivariateT:
         It measures squared distances from `loc`.
     df : array, shape (classes,)
         Degrees of freedom.
+
+    See Also
+    --------
+    MultivariateGaussian : Its posterior states one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb.families import MultivariateT
+    >>> feature = MultivariateT(np.arange(2), np.zeros((1, 2)), np.eye(2)[None], np.array([5.0]))
+    >>> feature.log_density(np.array([[0.0, 1.0], [0.0, np.nan]])).round(3)
+    array([[[-0.228, -2.243]]])
     """
 
     numbers: np.ndarray
