@@ -57,13 +57,12 @@ class LabelScores:
         for c in range(len(class_ratio)):
             own = np.flatnonzero((code == c) & (weight > 0))
             own = own[np.argsort(score[own])]
+            first = np.arange(len(own))
             if len(own) > MOST_SCORES:
                 below = np.cumsum(weight[own]) - weight[own]
                 group = np.floor(below / weight[own].sum() * MOST_SCORES)
                 first = np.flatnonzero(np.diff(group, prepend=-1.0))
-                found.append((score[own[first]], code[own[first]], np.add.reduceat(weight[own], first)))
-            else:
-                found.append((score[own], code[own], weight[own]))
+            found.append((score[own[first]], code[own[first]], np.add.reduceat(weight[own], first)))
         scores, codes, weights = map(np.concatenate, zip(*found, strict=True))
         return cls(scores, codes, weights, class_ratio)
 

@@ -236,7 +236,7 @@ class Predictions:
             If X does not have the columns of the fit, or a cell is outside its family's support.
         """
         density = self.belief.density
-        return self._filled(density, density.put_log_joint, X)
+        return self._filled(density, lambda cells, out: np.copyto(out, density.log_joint(cells)), X)
 
     def _filled(self, density: LabelDensity, put: Callable[[Cells, np.ndarray], None], X: Any) -> np.ndarray:
         return density.chunks(self.model.read(as_rows(X))).fill(put, len(self.model.schema.classes))

@@ -338,7 +338,7 @@ def damages(path: Path) -> dict[str, bytes]:
     other[place + 200] ^= 1
     recipe = replace(scorer := nb.serve.load(path)._scorer, code_readings=tuple(map(forged, scorer.code_readings)))
     asked = image[:place] + recipe.to_bytes()
-    later = image.replace(MARKER, MARKER.replace(b"1\x00", b"9\x00"))
+    later = image.replace(MARKER, MARKER.replace(b"2\x00", b"9\x00"))
     whole = path.read_bytes()
     return {
         "flipped": bytes(other) + whole[len(image) :],
