@@ -354,7 +354,8 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             file holds sums and the sorted probabilities of labels that `predict_set` needs, and weights of features
             learn on from later batches alone.
         scorer : bool, optional
-            As for `Posterior.save`. That of `BernoulliNB` takes cells of zero and one.
+            As for `Posterior.save`. That of `BernoulliNB` takes cells of zero and one, and to that of `CategoricalNB`
+            each cell that is no category of the fit is missing.
 
         Raises
         ------
