@@ -12,9 +12,9 @@ MOST_SCORES = 1000
 
 NO_SCORES = (
     "predict_set has no leave-one-out probabilities of labels after partial_fit or forget without kept rows, after "
-    "with_class_probs, in the file of a posterior, and with var_smoothing above 1e-9: fit all rows, with "
-    "class_probs=... where those are given; or give the rows, "
-    "classifier.posterior_.predict_set(X, fitted=(X_fit, y_fit))"
+    "with_class_probs, with both feature_inclusion and sample_weight, with var_smoothing above 1e-9, and in the file "
+    "of a posterior or of an earlier version: fit all rows, with class_probs=... where those are given; or give the "
+    "rows, classifier.posterior_.predict_set(X, fitted=(X_fit, y_fit))"
 )
 """The error of `predict_set` without them."""
 
@@ -57,13 +57,12 @@ class LabelScores:
         for c in range(len(class_ratio)):
             own = np.flatnonzero((code == c) & (weight > 0))
             own = own[np.argsort(score[own])]
+            first = np.arange(len(own))
             if len(own) > MOST_SCORES:
                 below = np.cumsum(weight[own]) - weight[own]
                 group = np.floor(below / weight[own].sum() * MOST_SCORES)
                 first = np.flatnonzero(np.diff(group, prepend=-1.0))
-                found.append((score[own[first]], code[own[first]], np.add.reduceat(weight[own], first)))
-            else:
-                found.append((score[own], code[own], weight[own]))
+            found.append((score[own[first]], code[own[first]], np.add.reduceat(weight[own], first)))
         scores, codes, weights = map(np.concatenate, zip(*found, strict=True))
         return cls(scores, codes, weights, class_ratio)
 

@@ -159,14 +159,11 @@ def flat_density(model: BoundModel, density: RowDensity) -> FlatDensity | None:
     if not density.is_sum or any(limits_of(block.family) is None for block in model.blocks if not block.has_categories):
         return None
     parts = _Parts(model, density)
-    features = [(i, j) for i, block in enumerate(model.blocks) for j, _ in enumerate(features_of(block))]
-    if not all(parts.add(i, j) for i, j in features if density.weight(i, j) != 0):
-        return None
-    return parts.flat()
+    return parts.flat() if all(parts.add(i) for i, _ in enumerate(model.blocks)) else None
 
 
 class _Parts:
-    """The features of a scorer, one after the other."""
+    """The features of a scorer, block after block."""
 
     def __init__(self, model: BoundModel, density: RowDensity) -> None:
         self.model, self.density, self.readings = model, density, _Readings(model)
@@ -178,45 +175,38 @@ class _Parts:
         kinds = (Tables, StudentT, RisingFactorials, MultivariateT)
         self.records: dict[type, list[Any]] = {kind: [] for kind in kinds}
         self.features: dict[type, list[tuple[int, int]]] = {kind: [] for kind in kinds}
-        self.stated: dict[int, Any] = {}
-        """For each block what its family states."""
 
-    def add(self, i: int, j: int) -> bool:
-        """Add a feature; False if it is in no flat form."""
+    def add(self, i: int) -> bool:
+        """Add the features of a block; False if it is in no flat form."""
         block = self.model.blocks[i]
+        own = [j for j, _ in enumerate(features_of(block)) if self.density.weight(i, j) != 0]
         parts = () if block.has_categories or block.is_joint else _lower_ends_of_parts(block.family)
         if block.has_categories or parts:
-            return self._add_table(i, j, parts)
-        if i not in self.stated:
-            self.stated[i] = self.density.blocks[i].scorer()
-        record = self.stated[i]
-        if record is None:
-            return False
-        at = [self.readings.at[i][position] for position in block.columns]
-        own = replace(record, numbers=np.array(at)) if block.is_joint else record.take(j, at[j])
-        self.records[type(own)].append(own)
-        self.features[type(own)].append((i, j))
+            return all(self._add_table(i, j, parts) for j in own)
+        if own:
+            if (record := self.density.blocks[i].scorer()) is None:
+                return False
+            at = np.array([self.readings.at[i][position] for position in block.columns])
+            of_kind = replace(record, numbers=at) if block.is_joint else record.take(own, at[own])
+            self.records[type(record)].append(of_kind)
+            self.features[type(record)] += [(i, j) for j in own]
         return True
 
     def _add_table(self, i: int, j: int, parts: tuple[float, ...]) -> bool:
-        block, at = self.model.blocks[i], self.readings.at[i]
-        columns = block.columns if block.is_joint else block.columns[j : j + 1]
+        block = self.model.blocks[i]
+        own = [*range(len(block.columns))] if block.is_joint else [j]
+        codings = [self.readings.at[i][block.columns[k]] for k in own]
         if parts:
-            place = self.bins.setdefault((at[columns[0]], parts[1:]), len(self.bins))
-            codings = [len(self.readings.codes) + place]
+            codings = [len(self.readings.codes) + self.bins.setdefault((codings[0], parts[1:]), len(self.bins))]
             values = [np.array([*parts, np.nan])]
         else:
-            codings = [at[column] for column in columns]
             sizes = [self.sizes[coding] for coding in codings]
             if prod(size + 1 for size in sizes) > MOST_CODES:
                 return False
             values = [np.array([*range(size), np.nan]) for size in sizes]
         shape = [len(each) for each in values]
-        cells = np.stack([each.ravel() for each in np.meshgrid(*values, indexing="ij")], axis=1)
-        if not block.is_joint:
-            whole = np.full((len(cells), len(block.columns)), np.nan)
-            whole[:, j : j + 1] = cells
-            cells = whole
+        cells = np.full((prod(shape), len(block.columns)), np.nan)
+        cells[:, own] = np.stack([each.ravel() for each in np.meshgrid(*values, indexing="ij")], axis=1)
         self.entries.append(self.density.feature(i, j, cells).T)
         self.codes.append((codings, [prod(shape[k + 1 :]) for k, _ in enumerate(shape)]))
         self.features[Tables].append((i, j))

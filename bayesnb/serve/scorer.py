@@ -3,8 +3,9 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, partial
+from io import BytesIO
+from math import prod
 from typing import Any, Self
 from zlib import crc32
 
@@ -107,10 +108,9 @@ class Tables:
 class Features:
     """Features of one kind, each of one number; the last axis of every array is that of the features."""
 
-    def take(self, feature: int, number: int) -> Self:
-        """One of the features, of another number."""
-        arrays = {name: array[..., [feature]] for name, array in vars(self).items()}
-        return type(self)(**arrays | {"number": np.array([number])})
+    def take(self, features: Sequence[int], number: np.ndarray) -> Self:
+        """Some of the features, of other numbers."""
+        return type(self)(**{name: array[..., features] for name, array in vars(self).items()} | {"number": number})
 
 
 def joined_features[F: Features](parts: Sequence[F]) -> F:
@@ -402,17 +402,23 @@ class Scorer:
     def with_class_probs(self, probs: np.ndarray) -> Self:
         """The scorer for another population, with its class probabilities (classes,)."""
         with np.errstate(divide="ignore"):
-            return replace(self, log_given=np.log(probs))
+            given = np.log(probs)
+        return replace(self, log_given=given) if self.has_weights else replace(self, log_class_prob=given)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the class probabilities of the rows stay beside given ones."""
+        return self.share > 0 or self.log_given is not None
 
     @cached_property
-    def _log_prior(self) -> np.ndarray:
+    def _log_prior_of_rows(self) -> np.ndarray:
         joint = self.log_class_prob + self.offset
         return joint - joint.max() - np.log(np.exp(joint - joint.max()).sum())
 
     @property
-    def class_probs(self) -> np.ndarray:
-        """Class probabilities before any cell is seen, shape (classes,)."""
-        return np.exp(self._log_prior if self.log_given is None else self.log_given)
+    def log_prior(self) -> np.ndarray:
+        """Log class probabilities before any cell is seen, shape (classes,)."""
+        return self._log_prior_of_rows if self.log_given is None else self.log_given
 
     def contributions(self, codes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """What each feature adds to the log joint density, shape (classes, features, rows).
@@ -445,7 +451,7 @@ class Scorer:
 
     def joined(self, of_features: np.ndarray) -> np.ndarray:
         """`log_joint` from the sum of the contributions of all features, shape (rows, classes)."""
-        joint = self._log_prior + mixed(of_features, self._log_prior, self.share)
+        joint = self._log_prior_of_rows + mixed(of_features, self._log_prior_of_rows, self.share)
         return joint + log_correction(self.log_given, self.log_class_prob)
 
     @staticmethod
@@ -468,12 +474,10 @@ class Scorer:
         TypeError
             If a label, a name or a category is neither text, a number, a boolean nor a tuple of these.
         """
-        arrays: list[np.ndarray] = []
-        told = json.dumps(_as_plain(self, arrays)).encode()
-        shapes = json.dumps([[array.dtype.str, array.shape] for array in arrays]).encode()
-        parts = [told, shapes, b"".join(array.tobytes() for array in arrays)]
-        lengths = b"".join(len(part).to_bytes(8, "little") for part in parts)
-        body = lengths + b"".join(parts)
+        arrays: list[bytes] = []
+        told = json.dumps(self, default=partial(_as_plain, arrays=arrays)).encode()
+        numbers = b"".join(arrays)
+        body = len(told).to_bytes(8, "little") + len(numbers).to_bytes(8, "little") + told + numbers
         return MARKER + crc32(body).to_bytes(4, "little") + body
 
     @classmethod
@@ -494,19 +498,11 @@ class Scorer:
     def _read(cls, raw: memoryview) -> Self:
         _insist(bytes(raw[: len(MARKER)]) == MARKER, "they do not begin as one")
         body = raw[len(MARKER) + 4 :]
-        lengths = [int.from_bytes(body[8 * k : 8 * k + 8], "little") for k in range(3)]
-        ends = np.cumsum([24, *lengths], dtype=object).tolist()
-        _insist(len(body) >= ends[-1], "they end too early")
-        _insist(crc32(body[: ends[-1]]) == int.from_bytes(raw[len(MARKER) :][:4], "little"), "their sum is another")
-        told, shapes, numbers = (body[start:end] for start, end in pairwise(ends))
-        arrays, at = [], 0
-        for kind, shape in json.loads(bytes(shapes)):
-            _insist(kind in ("<f8", "<i8") and all(type(size) is int and size >= 0 for size in shape), "of an array")
-            number = int(np.prod(shape, dtype=object))
-            arrays.append(np.frombuffer(numbers, kind, number, at).reshape(shape).copy())  # aligned
-            _insist(kind == "<f8" or arrays[-1].min(initial=0) >= 0, "of a place")
-            at += 8 * number
-        found = _from_plain(json.loads(bytes(told)), arrays)
+        start = 16 + int.from_bytes(body[:8], "little")
+        end = start + int.from_bytes(body[8:16], "little")
+        _insist(len(body) >= end, "they end too early")
+        _insist(crc32(body[:end]) == int.from_bytes(raw[len(MARKER) :][:4], "little"), "their sum is another")
+        found = _from_plain(json.loads(bytes(body[16:start])), BytesIO(body[start:end]))
         _insist(isinstance(found, cls), "they hold something else")
         found.check()
         return found
@@ -531,7 +527,7 @@ class Scorer:
 # Records as text and arrays
 # --------------------------------------------------------------------------------------------------
 
-MARKER = b"\x93bayesnb scorer 1\x00"
+MARKER = b"\x93bayesnb scorer 2\x00"
 """How the bytes of a scorer begin, with the version of their form."""
 
 RECORDS = {
@@ -539,29 +535,30 @@ RECORDS = {
 }
 
 
-def _as_plain(value: Any, arrays: list[np.ndarray]) -> Any:
-    """A record as JSON writes it, with the places of its arrays, which go into a list."""
+def _as_plain(value: Any, arrays: list[bytes]) -> dict[str, Any]:
+    """A record, or an array without its numbers, which go into a list, as JSON writes them."""
     if isinstance(value, np.ndarray):
-        arrays.append(np.ascontiguousarray(value, dtype="<i8" if value.dtype.kind in "biu" else "<f8"))
-        return {"array": len(arrays) - 1}
+        kind = "<i8" if value.dtype.kind in "biu" else "<f8"
+        arrays.append(value.astype(kind).tobytes())
+        return {"array": [kind, value.shape]}
     if is_dataclass(value):
-        own = {one.name: _as_plain(getattr(value, one.name), arrays) for one in fields(value)}
-        return {"record": type(value).__name__} | own
-    if isinstance(value, tuple):
-        return [_as_plain(one, arrays) for one in value]
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
+        return {"record": type(value).__name__} | {one.name: getattr(value, one.name) for one in fields(value)}
     raise TypeError(f"a scorer in a file holds text, numbers, booleans and tuples of these, not {value!r}")
 
 
-def _from_plain(value: Any, arrays: Sequence[np.ndarray]) -> Any:
+def _from_plain(value: Any, numbers: BytesIO) -> Any:
+    """What `_as_plain` wrote, the numbers of arrays in the order in which it wrote them."""
     if isinstance(value, list):
-        return tuple(_from_plain(one, arrays) for one in value)
+        return tuple(_from_plain(one, numbers) for one in value)
     if not isinstance(value, dict):
         return value
-    if "array" in value:
-        return arrays[value["array"]]
-    return RECORDS[value.pop("record")](**{name: _from_plain(one, arrays) for name, one in value.items()})
+    if "record" in value:
+        return RECORDS[value.pop("record")](**{name: _from_plain(one, numbers) for name, one in value.items()})
+    kind, shape = value["array"]
+    _insist(kind in ("<f8", "<i8") and min(shape, default=0) >= 0, "of an array")
+    array = np.frombuffer(numbers.read(8 * prod(shape)), kind).reshape(shape)
+    _insist(kind == "<f8" or array.min(initial=0) >= 0, "of a place")
+    return array
 
 
 def _insist(condition: bool, told: str) -> None:
