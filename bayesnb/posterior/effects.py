@@ -13,7 +13,7 @@ from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import highest_places
 from bayesnb.core.panels import chosen
 from bayesnb.core.plain_formulas import two_classes
-from bayesnb.core.recipes import COPY, gap_indicator, moments_of
+from bayesnb.core.recipes import gap_indicator, moments_of
 from bayesnb.data.read import as_table
 from bayesnb.data.tables import ArrayTable, Table, items_at
 from bayesnb.model.blocks import Block, summed
@@ -141,26 +141,22 @@ def effects(
         table = table.take(np.linspace(0, table.num_rows - 1, MOST_ROWS).astype(int))
     spread = offers(given, "a distribution of the parameters")
     parameters = given.few_draws(None, num_draws, key) if spread else None
-    known = getattr(posterior, "feature_importances_", None)
-    data = _ColumnValues(given.model, table, simulated=X is None)
-    found = []
-    for source in _wanted(given.model, columns, data):
-        values, lines = data.values(source), data.parents(source)
-        cells = given.model.read(_rows_with_values(given.model, source, values, [cell for _, cell in lines]))
-        added = _log_odds(given, parameters, data.features[source], cells.whole(warn=False), pair, prob)
+    importances, names = getattr(posterior, "feature_importances_", None), given.model.schema.columns
+    chunks, found = given.model.read(table), []
+    table, cells = chunks.table, chunks.whole(warn=False)
+    for column in _wanted(given.model, columns, simulated=X is None):
+        observed = column.observed(table)
+        values, lines = column.values(observed, simulated=X is None), column.parents(table, cells)
+        texts, given_cells = zip(*lines, strict=True)
+        rows = given.model.read(_rows_with_values(given.model, column.source, values, given_cells)).whole(warn=False)
+        added = _log_odds(given, parameters, column.features, rows, pair, prob)
         added = added.reshape(3, len(lines), len(values)) / scale
         if not np.nan_to_num(np.abs(added[..., -1]), posinf=1.0).max() > ROUNDING:
             values, added = values[:-1], added[..., :-1]
-        name = given.model.schema.columns[source]
-        texts = [text for text, _ in lines]
-        parents = [given.model.schema.columns[parent] for parent in dict.fromkeys(chain(*(cell for _, cell in lines)))]
-        rug = data.observed(source)[: 0 if X is None else None]
-        importance = _importance(given, data, source) if known is None else float(known[source])
-        found.append(
-            ColumnEffect(
-                name, data.kind(source), importance / scale, values, texts, parents, added, data.atoms(source), rug
-            )
-        )
+        importance = _importance(given, column.features, cells) if importances is None else importances[column.source]
+        parents = [names[parent] for parent in dict.fromkeys(chain(*given_cells))]
+        what = names[column.source], column.kind, float(importance) / scale, values, list(texts), parents
+        found.append(ColumnEffect(*what, added, column.atoms, observed[: 0 if X is None else None]))
     told = {"class": labels[pair[0]], "against": labels[pair[1]], "unit": unit, "prob": prob}
     return Effects(found, told, has_intervals=spread)
 
@@ -194,32 +190,36 @@ def _log_odds(
     return np.where(np.abs(found) <= ROUNDING, 0.0, found)
 
 
-def _importance(posterior: Any, data: "_ColumnValues", source: int) -> float:
+def _importance(posterior: Any, features: Sequence[tuple[int, int]], cells: Cells) -> float:
     """Mean absolute log odds of a column over the rows; infinite if those of a row are."""
     added: Any = 0.0
-    for i, j in data.features[source]:
+    for i, j in features:
         block = posterior.model.blocks[i]
         parts = len(block.described) if block.is_joint else 1
-        added = added + posterior.belief.density.feature(i, j, data.cells[i]) / parts
+        added = added + posterior.belief.density.feature(i, j, cells[i]) / parts
     if not np.isfinite(added).all():
         return np.inf
     (found,) = mean_absolute_log_odds(added.T[..., None], posterior.class_probs(), np.ones(len(added)))
     return float(found)
 
 
-def _wanted(model: BoundModel, columns: Any, data: "_ColumnValues") -> list[int]:
-    """Positions of the columns whose effects are wanted."""
+def _wanted(model: BoundModel, columns: Any, *, simulated: bool) -> list["_ValuesOfColumn"]:
+    """The columns whose effects are wanted."""
     names = model.schema.source_columns
-    if columns is None:
-        return [source for source in sorted(data.features) if data.refusal(source) is None]
-    wanted = [names.index(names[k]) for k in chosen("columns", columns, names)]
-    for source in wanted:
-        if (why := data.refusal(source)) is not None:
-            raise ValueError(f"column {names[source]!r} {why}")
-    return wanted
+    features: dict[int, list[tuple[int, int]]] = {source: [] for source, _ in enumerate(names)}
+    for feature, sources in described_columns(model).items():
+        for source in sources:
+            features[source].append(feature)
+    wanted = range(len(names)) if columns is None else chosen("columns", columns, names)
+    found = [_ValuesOfColumn(model, source, features[source]) for source in wanted]
+    refused = [column.refusal(simulated=simulated) for column in found]
+    for column, why in zip(found, refused, strict=True):
+        if columns is not None and why is not None:
+            raise ValueError(f"column {names[column.source]!r} {why}")
+    return [column for column, why in zip(found, refused, strict=True) if why is None]
 
 
-def _rows_with_values(model: BoundModel, source: int, values: list[Any], parents: list[Mapping[int, Any]]) -> Table:
+def _rows_with_values(model: BoundModel, source: int, values: list[Any], parents: Sequence[Mapping[int, Any]]) -> Table:
     """Rows that have a value of a column and perhaps of its parent, for each parent's value one after the other."""
     names = model.schema.source_columns
     cells = np.full((len(parents) * len(values), len(names)), None, dtype=object)
@@ -234,120 +234,97 @@ def _rows_with_values(model: BoundModel, source: int, values: list[Any], parents
     return ArrayTable(cells, names, model.schema.named)
 
 
-class _ColumnValues:
-    """The values of columns that effects are shown for, from a table.
+class _ValuesOfColumn:
+    """The values of a column that its effect is shown for, from a table.
 
     Attributes
     ----------
-    features : dict
-        By position of a column, the features that describe it, as block and place in it.
+    source : int
+        Its position.
+    features : list
+        The features that describe it, as block and place in it.
+    kind : {"number", "category", "date"}
+    categories : list or None
+        None if no feature reads it as such.
+    date : tuple or None
+        How a reading takes it as a date.
+    atoms : tuple of float
+        Numbers with a probability of their own.
     """
 
-    def __init__(self, model: BoundModel, table: Table, *, simulated: bool) -> None:
-        self.model, self.simulated = model, simulated
-        chunks = model.read(table)
-        self.table, self.cells = chunks.table, chunks.whole(warn=False)
-        self.features: dict[int, list[tuple[int, int]]] = {}
-        for feature, sources in described_columns(model).items():
-            for source in sources:
-                self.features.setdefault(source, []).append(feature)
+    def __init__(self, model: BoundModel, source: int, features: list[tuple[int, int]]) -> None:
+        self.model, self.source, self.features = model, source, features
+        schema, edges = model.schema, model.schema.edges
+        self.blocks = [model.blocks[i] for i, _ in features]
+        places = [block.columns if block.is_joint else block.columns[j : j + 1] for block, (_, j) in self._pairs()]
+        found = [
+            (block, at, schema.derivation(at))
+            for block, own in zip(self.blocks, places, strict=True)
+            for at in own
+            if schema.sources[at] == source
+        ]
+        copies = [(block, at) for block, at, made in found if made is None or made.is_copy]
+        listed = [at for block, at, _ in found if block.has_categories and at not in edges]
+        self.categories = list(schema.categories[listed[0]]) if listed else None
+        if not listed and any(block.is_binary for block, _ in copies):
+            self.categories = [0, 1]
+        self.date = next((made.date for _, _, made in found if made is not None and made.date), None)
+        if any(at in edges or not (block.has_categories or block.is_binary) for block, at in copies):
+            self.kind = "number"
+        else:
+            self.kind = "category" if copies or self.date is None else "date"
+        self.atoms = tuple({atom for block in self.blocks for atom in getattr(block.family.support, "atoms", ())})
 
-    def _descriptions(self, source: int) -> Iterator[tuple[Block, int]]:
-        """The block of each feature, and the position of the column there."""
-        for i, j in self.features[source]:
-            block = self.model.blocks[i]
-            for position in block.described if block.is_joint else block.columns[j : j + 1]:
-                if self.model.schema.sources[position] == source:
-                    yield block, position
+    def _pairs(self) -> Iterator[tuple[Block, tuple[int, int]]]:
+        return zip(self.blocks, self.features, strict=True)
 
-    def _recipes(self, source: int) -> set[str]:
-        made = [self.model.schema.derivation(position) for _, position in self._descriptions(source)]
-        return {COPY if column is None else column.recipe for column in made}
-
-    def refusal(self, source: int) -> str | None:
-        """Why a column has no effect of its own; None if it has."""
-        if source not in self.features:
+    def refusal(self, *, simulated: bool) -> str | None:
+        """Why the column has no effect of its own; None if it has."""
+        if not self.features:
             return "is not described by the model: name another one"
-        if any(block.has_totals for block, _ in self._descriptions(source)):
+        if any(block.has_totals for block in self.blocks):
             return "belongs to a count vector: nb.telling_features says what its words are evidence for"
-        if self.simulated and self.kind(source) == "date":
-            return "holds dates, which the model does not draw: give a table X"
-        return None
+        return (
+            "holds dates, which the model does not draw: give a table X" if simulated and self.kind == "date" else None
+        )
 
-    def kind(self, source: int) -> str:
-        """The kind of a column: "number", "category" or "date"."""
-        recipes, edges = self._recipes(source), self.model.schema.edges
-        if COPY in recipes:
-            own = [(block, at) for block, at in self._descriptions(source) if self._is_copy(at)]
-            listed = all((block.has_categories and at not in edges) or block.is_binary for block, at in own)
-            return "category" if listed else "number"
-        return "date" if "date" in recipes else "category"
-
-    def _is_copy(self, position: int) -> bool:
-        column = self.model.schema.derivation(position)
-        return column is None or column.is_copy
-
-    def _categories(self, source: int) -> list[Any] | None:
-        """The categories of a column; None if no feature reads it as such."""
-        schema = self.model.schema
-        listed = (at for block, at in self._descriptions(source) if block.has_categories and at not in schema.edges)
-        return next((list(schema.categories[at]) for at in listed), None)
-
-    def observed(self, source: int) -> np.ndarray:
+    def observed(self, table: Table) -> np.ndarray:
         """The cells of the rows that are not missing."""
-        if self.kind(source) == "number":
-            cells = self.table.number_column(source, slice(None))
+        if self.kind == "number":
+            cells = table.number_column(self.source, slice(None))
             return cells[~np.isnan(cells)]
-        cells = self.table.stored_values(source, slice(None))
-        if self.kind(source) == "date":
-            made = (self.model.schema.derivation(at) for _, at in self._descriptions(source))
-            moments = moments_of(cells, next(column.date[1] for column in made if column and column.date))
-            return moments[~np.isnat(moments)]
+        cells = table.stored_values(self.source, slice(None))
+        cells = moments_of(cells, self.date[1]) if self.kind == "date" and self.date else cells
         return cells[gap_indicator(cells) == 0]
 
-    def atoms(self, source: int) -> tuple[float, ...]:
-        """Numbers with a probability of their own."""
-        return tuple({atom for block, _ in self._descriptions(source) for atom in _atoms_of(block)})
-
-    def values(self, source: int) -> list[Any]:
-        """The values of a column, and None at the end."""
-        kind, categories, cells = self.kind(source), self._categories(source), self.observed(source)
-        if kind == "category":
-            binary = any(block.is_binary and self._is_copy(at) for block, at in self._descriptions(source))
-            return [*(categories or ([0, 1] if binary else ["observed"])), None]
-        if kind == "number":
-            if self.simulated:
+    def values(self, cells: np.ndarray, *, simulated: bool) -> list[Any]:
+        """The values, given the observed cells, and None at the end."""
+        if self.kind == "category":
+            return [*(self.categories or ["observed"]), None]
+        if self.kind == "number":
+            if simulated:
                 low, high = np.quantile(cells, (TAIL, 1 - TAIL))
                 cells = cells[(cells >= low) & (cells <= high)]
-                cells = cells if categories is None else np.rint(cells)
-            atoms = self.atoms(source)
+                cells = cells if self.categories is None else np.rint(cells)
             if not (cells == np.rint(cells)).all():
-                smooth = cells[~np.isin(cells, atoms)]
-                cells = np.append(np.linspace(smooth.min(), smooth.max(), GRID), atoms)
+                smooth = cells[~np.isin(cells, self.atoms)]
+                cells = np.append(np.linspace(smooth.min(), smooth.max(), GRID), self.atoms)
         cells = np.unique(cells)
         if len(cells) > GRID:
             cells = cells[np.linspace(0, len(cells) - 1, GRID).astype(int)]
         return [*cells.tolist(), None]
 
-    def parents(self, source: int) -> list[tuple[str | None, dict[int, Any]]]:
-        """Each value of another column that a column is given, as text, and a cell of it by its position."""
+    def parents(self, table: Table, cells: Cells) -> list[tuple[str | None, dict[int, Any]]]:
+        """Each value of another column that the column is given, as text, and a cell of it by its position."""
         schema = self.model.schema
         found: dict[str | None, dict[int, Any]] = {}
-        for i, _ in self.features[source]:
-            block = self.model.blocks[i]
-            for place in range(len(block.described), len(block.columns) if block.is_joint else 0):
-                parent, codes = schema.sources[block.columns[place]], dense(self.cells[i][:, [place]])[:, 0]
-                categories, cells = (
-                    schema.categories[block.columns[place]],
-                    self.table.stored_values(parent, slice(None)),
-                )
+        for block, (i, _) in self._pairs():
+            for at in block.columns[len(block.described) :] if block.is_joint else ():
+                codes = dense(cells[i][:, [list(block.columns).index(at)]])[:, 0]
+                parent, categories = schema.sources[at], schema.categories[at]
                 times = np.bincount(codes[~np.isnan(codes)].astype(int), minlength=len(categories))
+                own = table.stored_values(parent, slice(None))
                 for k in highest_places(times, MOST_GIVEN):
                     if times[k]:
-                        text = f"{schema.columns[parent]} = {categories[k]}"
-                        found[text] = {parent: cells[np.argmax(codes == k)]}
+                        found[f"{schema.columns[parent]} = {categories[k]}"] = {parent: own[np.argmax(codes == k)]}
         return [*found.items()] or [(None, {})]
-
-
-def _atoms_of(block: Block) -> tuple[float, ...]:
-    return tuple(getattr(block.family.support, "atoms", ()))

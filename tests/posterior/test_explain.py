@@ -63,7 +63,8 @@ def test_many_rows_of_a_classifier_have_the_names_of_the_index():
     X = pd.DataFrame({"u": [1, 0, 1, 0], "v": list("abab")}, index=[7, 3, 5, 9])
     found = nb.NaiveBayesClassifier().fit(X, ["p", "q", "p", "q"]).explain(X)
     assert found.index.unique("row").tolist() == [7, 3, 5, 9]
-    assert "Log odds of two classes in 4 rows" in repr(found)
+    assert repr(found).startswith("Log odds of two classes in 4 rows in nats, lower and upper: 89 % interval\n")
+    assert "\n7, before any cell " in repr(found)
 
 
 @pytest.mark.parametrize("kind", ["exact", "averaged", "weighted", "weighted averaged"])
