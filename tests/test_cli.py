@@ -328,6 +328,7 @@ REFUSED = [
     (["predict", "{model}", "{table}", "--interval", "1.5"], "--interval is 1.5: give a number between 0 and 1"),
     (["predict", "{model}", "{table}", "--class-probs", "a=1.5"], "class_probs names ['a'], the classes are"),
     (["predict", "{model}", "{table}", "--class-probs", "a"], "--class-probs is 'a': write CLASS=PROB, such as a=0.05"),
+    (["predict", "{model}", "{table}", "--class-probs", "a=.1,b=.9"], "0.05, in an option for each class of 'a', 'b'"),
     (["predict", "{model}", "{table}", *["--class-probs", "a=.5"] * 2], "names the class 'a' twice"),
     (["check", "{model}", "{table}", "--target", "wings"], "column 'wings' is not there"),
     (["check", "{model}", "{table}", "--target", "colour"], "'red'"),

@@ -24,7 +24,7 @@ from bayesnb.cli.csv_tables import (
     rows_with_label,
     without_unnamed,
 )
-from bayesnb.core.checking import proportion
+from bayesnb.core.checking import listed, proportion
 from bayesnb.core.printing import DataTable, Paragraph, as_text, counted, width
 from bayesnb.core.sealed_files import replace_file
 from bayesnb.data.read import as_table
@@ -343,13 +343,14 @@ def _probs_by_label(given: list[str], classes: list) -> dict[Any, float]:
     labels, found = {str(label): label for label in classes}, {}
     for text in given:
         name, _, number = text.rpartition("=")
-        label = labels.get(name, name)
+        try:
+            label, probability = labels[name], float(number)
+        except (KeyError, ValueError):
+            write = f"write CLASS=PROB, such as {classes[0]}=0.05, in an option for each class of {listed(labels)}"
+            raise ValueError(f"--class-probs is {text!r}: {write}") from None
         if label in found:
             raise ValueError(f"--class-probs names the class {name!r} twice")
-        try:
-            found[label] = float(number)
-        except ValueError:
-            raise ValueError(f"--class-probs is {text!r}: write CLASS=PROB, such as {classes[0]}=0.05") from None
+        found[label] = probability
     return found
 
 

@@ -92,6 +92,12 @@ def array_of_numbers(name: str, value: Any) -> np.ndarray:
         raise TypeError(f"{name} is {value!r}: give numbers") from None
 
 
+def by_label(value: Any) -> Any:
+    """A pandas Series as a mapping from its index, whatever its order; other values as they are."""
+    is_series = getattr(value, "ndim", 0) == 1 and hasattr(value, "index") and hasattr(value, "to_dict")
+    return value.to_dict() if is_series else value
+
+
 def known_probabilities(value: Any) -> Any:
     """Class probabilities that a user gives, as an array or a mapping from label; they are not checked against classes.
 
@@ -100,11 +106,12 @@ def known_probabilities(value: Any) -> Any:
     TypeError, ValueError
         If they are no probabilities that sum to one.
     """
+    value = by_label(value)
     probs = array_of_numbers("class_probs", list(value.values()) if isinstance(value, Mapping) else value)
     if probs.ndim != 1 or not (np.isfinite(probs) & (probs >= 0)).all():
         raise ValueError(f"class_probs is {value!r}: give a probability, zero or more, for each class")
     if not np.isclose(probs.sum(), 1.0, rtol=0, atol=1e-8):
-        raise ValueError(f"class_probs sum to {probs.sum():.10g}, not to one: divide them by their sum")
+        raise ValueError(f"class_probs sum to {probs.sum():.10g}, not to one: divide them by their sum, in float64")
     return dict(value) if isinstance(value, Mapping) else probs
 
 

@@ -12,9 +12,9 @@ MOST_SCORES = 1000
 
 NO_SCORES = (
     "predict_set has no leave-one-out probabilities of labels after partial_fit or forget without kept rows, after "
-    "with_class_probs, in the file of a posterior, and with var_smoothing above 1e-9: fit all rows, with "
-    "class_probs=... where those are given; or give the rows, "
-    "classifier.posterior_.predict_set(X, fitted=(X_fit, y_fit))"
+    "with_class_probs, with both feature_inclusion and sample_weight, with var_smoothing above 1e-9, and in the file "
+    "of a posterior or of an earlier version: fit all rows, with class_probs=... where those are given; or give the "
+    "rows, classifier.posterior_.predict_set(X, fitted=(X_fit, y_fit))"
 )
 """The error of `predict_set` without them."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from bayesnb.core.arrays import dense, log
 from bayesnb.core.cells import warn_unseen
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import in_float64, leaves, map_tree
+from bayesnb.core.deferred import in_float64, leaves, map_tree, numpyro
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import read_classes, read_labels
@@ -31,6 +31,7 @@ from bayesnb.model.blocks import (
     summed,
 )
 from bayesnb.model.prior import (
+    CLASS_SITE,
     ClassPrior,
     LearnedPrior,
     ModelParameters,
@@ -468,7 +469,15 @@ class BoundModel(Printed):
                     "nb.weight_features(model, X, y), or describe each column once"
                 )
 
-    def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
+    def program(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        num_rows: int | None = None,
+        total_count: Any = None,
+    ) -> None:
         """The row-level NumPyro program: the definition of the model.
 
         Runs under NumPyro's own ``MCMC``, ``SVI``, ``Predictive`` and ``numpyro.render_model``. Sites are named as in
@@ -481,6 +490,10 @@ class BoundModel(Printed):
         y : labels of shape (rows,) or str, optional
             Drawn if not given. A label drawn beside given features comes from the class prior alone, as the class is
             drawn before the features: for class probabilities use `predict_proba`, which sums over all classes.
+        given : mapping from site to array, optional
+            Parameters that take these values and have no prior here, such as those that a program of your own has
+            drawn before. They have the shapes of `Posterior.draws` without chain and draw; ``class_prob`` may also
+            have a row for each row of X, shape (rows, classes).
         num_rows : int, default 1
             Rows to draw where neither X nor y is given.
         total_count : int or array, optional
@@ -489,26 +502,34 @@ class BoundModel(Printed):
         Raises
         ------
         ValueError
-            If the model averages over subsets of its features, or a hyperparameter is left to the scale of data and X
-            and y are not both given.
+            If the model averages over subsets of its features, a hyperparameter is left to the scale of data and X and
+            y are not both given, or `given` names no site that the program draws.
         """
         self.require_every_feature("the program")
         self.require_one_description("the program")
-        given = None if X is None else read_rows(X, y)
-        labels = None if y is None else read_labels(y, len(y)) if given is None else given.labels
-        size = len(given) if given is not None else len(labels.values) if labels is not None else num_rows or 1
+        rows = None if X is None else read_rows(X, y)
+        labels = None if y is None else read_labels(y, len(y)) if rows is None else rows.labels
+        size = len(rows) if rows is not None else len(labels.values) if labels is not None else num_rows or 1
         codes = None if labels is None else labels.codes(self.schema.classes)
         model = self
-        if given is not None and labels is not None and self.open_hyperparameter() is not None:
-            model = self.resolve(self.count_labelled(given.of_classes(self.schema.classes)))
+        if rows is not None and labels is not None and self.open_hyperparameter() is not None:
+            model = self.resolve(self.count_labelled(rows.of_classes(self.schema.classes)))
         model.require_numbers()
         model = model.with_every_value()
-        cells = None if given is None else [dense(x) for x in model.read(given.table).whole()]
+        cells = None if rows is None else [dense(x) for x in model.read(rows.table).whole()]
+        values = dict(given or {})
+        known = {CLASS_SITE} if model.class_prior.probs is not None else set()
+        if strange := values.keys() - (model.sites.axes().keys() - known):
+            drawn = [name for name in model.sites.axes() if name not in known]
+            raise ValueError(
+                f"given has {sorted(strange)[0]!r}, which the program does not draw: its sites are {drawn}"
+            )
         # Arrays of its own for each run: JAX keeps a copy of each array it traced, in that run's precision.
         prior = map_tree(np.array, model.prior)
-        if model.description.hyperpriors:
-            prior = model.learned.sampled(sample_in_program)
-        run_program(model.sites, prior, size, codes=codes, cells=cells, total_count=total_count)
+        with numpyro.handlers.block(hide=[*values]), numpyro.handlers.substitute(data=values):
+            if model.description.hyperpriors:
+                prior = model.learned.sampled(sample_in_program)
+            run_program(model.sites, prior, size, codes=codes, cells=cells, total_count=total_count)
 
     def _parts(self) -> list[Piece]:
         return self.numeric_description.story()

@@ -420,7 +420,7 @@ class NaiveBayes(Printed, Params):
         resolved = bound.resolve(bound.read(rows.table).count(codes).statistics)
         return replace(bound, blocks=resolved.blocks, numbers=replace(self, features=resolved.features))
 
-    def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
+    def program(self, X: Any = None, y: Any = None, **options: Any) -> None:
         """The row-level NumPyro program of the model bound to X and y; see `BoundModel.program`.
 
         Raises
@@ -433,7 +433,7 @@ class NaiveBayes(Printed, Params):
                 "the model does not know its columns and classes yet: run the program with X and y, or take it from a "
                 "bound model, model.bind(X, y).program, or from a fit, posterior.model.program"
             )
-        self.bind(X, y).program(X, y, num_rows=num_rows, total_count=total_count)
+        self.bind(X, y).program(X, y, **options)
 
     def prior_predictive(
         self, X: Any, y: Any, *, num_rows: int | None = None, num_draws: int = 500, key: Any = 0

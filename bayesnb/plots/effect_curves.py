@@ -105,8 +105,8 @@ def plot_effects(
     Returns
     -------
     matplotlib.figure.Figure
-        All panels have the same scale. Above each is the mean absolute log odds of its column: of a classifier its
-        `feature_importances_`, in nats, else those of the rows of X, or of simulated rows.
+        All panels have the same scale. Above each is the mean absolute log odds of its column over all pairs of
+        classes: of a classifier its `feature_importances_`, else those of the rows of X, or of simulated rows.
 
     Raises
     ------

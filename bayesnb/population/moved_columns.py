@@ -294,7 +294,8 @@ def _line_of_classes(n: np.ndarray, class_probs: np.ndarray, smallest: float, rn
 def refuse_few_rows(posterior: Posterior, rows: Rows) -> None:
     """Raise ValueError where there are too few rows to compare."""
     if len(rows) < 2:
-        raise ValueError("X_new has one row, which has no distribution to compare: give all rows of the new population")
+        has = "one row, which has" if len(rows) else "no rows, which have"
+        raise ValueError(f"X_new has {has} no distribution to compare: give all rows of the new population")
     if not posterior.problem.statistics.classes.n.sum():  # type: ignore[union-attr]
         raise ValueError("no row of the fit has a label, and drift compares statistics of classes: fit labelled rows")
 

@@ -125,7 +125,9 @@ def effects(
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
     >>> nb.effects(posterior, columns=["island"]).round(2)
        column given      value  log_odds  lower  upper
-    0  island  None     Biscoe      0.00   0.00   0.00
+    0  island  None     Biscoe      1.22   1.04   1.44
+    1  island  None      Dream     -3.84  -6.67  -2.78
+    2  island  None  Torgersen     -3.77  -6.79  -2.65
     """
     given = posterior_of(posterior)
     proportion("prob", prob)
@@ -134,15 +136,9 @@ def effects(
     pair = two_classes(labels, log(given.class_probs()), class_, against)
     if class_ is None and against is None:
         pair = max(pair), min(pair)
-    if X is None:
-        rows, _ = given.generative.simulate(SIMULATED, key=key, total_count=1)
-        if hasattr(rows, "reindex"):  # dates, which only readings describe, are not drawn
-            rows = rows.reindex(columns=list(given.model.schema.source_columns))
-        table = as_table(rows)
-    else:
-        table = as_table(table_for(posterior, X))
-        if table.num_rows > MOST_ROWS:
-            table = table.take(np.linspace(0, table.num_rows - 1, MOST_ROWS).astype(int))
+    table = _drawn_rows(given, key) if X is None else as_table(table_for(posterior, X))
+    if table.num_rows > MOST_ROWS:
+        table = table.take(np.linspace(0, table.num_rows - 1, MOST_ROWS).astype(int))
     spread = offers(given, "a distribution of the parameters")
     parameters = given.few_draws(None, num_draws, key) if spread else None
     known = getattr(posterior, "feature_importances_", None)
@@ -161,10 +157,20 @@ def effects(
         rug = data.observed(source)[: 0 if X is None else None]
         importance = _importance(given, data, source) if known is None else float(known[source])
         found.append(
-            ColumnEffect(name, data.kind(source), importance, values, texts, parents, added, data.atoms(source), rug)
+            ColumnEffect(
+                name, data.kind(source), importance / scale, values, texts, parents, added, data.atoms(source), rug
+            )
         )
     told = {"class": labels[pair[0]], "against": labels[pair[1]], "unit": unit, "prob": prob}
     return Effects(found, told, has_intervals=spread)
+
+
+def _drawn_rows(posterior: Posterior, key: Any) -> Table:
+    """Rows from the posterior predictive distribution."""
+    rows, _ = posterior.generative.simulate(SIMULATED, key=key, total_count=1)
+    if hasattr(rows, "reindex"):  # dates, which only readings describe, are not drawn
+        rows = rows.reindex(columns=list(posterior.model.schema.source_columns))
+    return as_table(rows)
 
 
 def _log_odds(
@@ -271,7 +277,7 @@ class _ColumnValues:
     def kind(self, source: int) -> str:
         """The kind of a column: "number", "category" or "date"."""
         recipes, edges = self._recipes(source), self.model.schema.edges
-        if recipes == {COPY} or COPY in recipes:
+        if COPY in recipes:
             own = [(block, at) for block, at in self._descriptions(source) if self._is_copy(at)]
             listed = all((block.has_categories and at not in edges) or block.is_binary for block, at in own)
             return "category" if listed else "number"

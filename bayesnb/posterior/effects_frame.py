@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesnb.core.checking import listed, whole_number
+from bayesnb.core.checking import whole_number
 from bayesnb.core.forest import ForestPanel, Points, forest, highest_places, how_many
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import (
@@ -34,6 +34,9 @@ MOST_CATEGORIES = 30
 LONGEST_NAME = 14
 """A category's name with more letters loses its middle, where panels are side by side."""
 
+BESIDE = 0.4
+"""Space beside a panel, in inches, for its numbers."""
+
 NUMBERS = ["log_odds", "lower", "upper"]
 
 
@@ -46,7 +49,7 @@ class ColumnEffect:
     column : hashable
     kind : {"number", "category", "date"}
     importance : float
-        Mean absolute log odds over rows.
+        Mean absolute log odds over rows, of all pairs of classes.
     values : list
         The last one is None, a missing cell, if such a cell adds something.
     given : list of str or None
@@ -74,7 +77,7 @@ class ColumnEffect:
     @property
     def name(self) -> str:
         """The column, and those that it is given."""
-        return str(self.column) + (f" given {listed(self.parents)}" if self.parents else "")
+        return str(self.column) + (f" given {', '.join(map(str, self.parents))}" if self.parents else "")
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Rows of the frame."""
@@ -163,13 +166,13 @@ class Effects(PrintedFrame):
             below a curve are 50 quantiles of the data. A column that is given another one has a line for each value of
             that; if there are more than eight in all panels, only a picture of fewer columns names them in its legend.
             Missing cells, and numbers with a probability of their own, are points. A single column of categories
-            has a row for each, with its share of the data. Infinite log odds, which only point estimates have, are not
-            drawn in curves.
+            has a row for each, with its share of the data. Infinite log odds, which only point estimates have, are
+            drawn in such rows alone.
 
         Raises
         ------
         TypeError, ValueError
-            If a column is unknown, or `axes` and `figsize` do not fit.
+            If a column is unknown, there is none, or `axes` and `figsize` do not fit.
 
         See Also
         --------
@@ -187,6 +190,8 @@ class Effects(PrintedFrame):
             every = [every[k] for k in chosen("columns", columns, [each.column for each in every])]
         if yes_or_no("sort", sort):
             every = sorted(every, key=lambda each: -each.importance)
+        if not every:
+            raise ValueError("no column has an effect of its own: nb.telling_features has the words of count vectors")
         shown = [each.with_few_values() for each in every[: whole_number("max_panels", max_panels)]]
         class_, against, unit = (self.attrs[name] for name in ("class", "against", "unit"))
         alone = len(shown) == 1
@@ -199,6 +204,7 @@ class Effects(PrintedFrame):
         given: dict[str, Any] = {"ax": ax, "axes": axes, "figsize": figsize, "panels_across": panels_across}
         panels = grid_of_panels(len(shown), **given, most_across=3, width=width)
         panels.set_height(3.0 if alone else 1.8)
+        panels.panel_width -= BESIDE
         legend: dict[str, Any] = {}
         limits = _limits(shown)
         for axis, each in zip(panels.axes, shown, strict=True):
@@ -272,10 +278,10 @@ def _draw_curves(axis: Any, effect: ColumnEffect, legend: dict[str, Any]) -> Non
     if len(effect.cells):
         places = np.quantile(effect.cells.astype(x.dtype), np.linspace(0, 1, QUANTILES), method="nearest")
         axis.vlines(places, 0.0, 0.05, transform=axis.get_xaxis_transform(), color=muted(0.7), linewidth=0.8)
-    if effect.kind == "date":
+    if effect.kind == "date" and len(x):
         ticks = x[0] + (x[-1] - x[0]) * np.array([0, 0.5, 1])
         axis.set_xticks(ticks, np.datetime_as_string(ticks, "D"))
-    else:
+    elif effect.kind == "number":
         axis.xaxis.get_major_locator().set_params(nbins=5)
 
 

@@ -82,8 +82,9 @@ def scorer_bytes(posterior: Any, asked: bool | None, label_scores: LabelScores |
     there = asked is not False and offers(posterior, "a flat form")
     if asked and not there:
         raise ValueError(
-            "scorer=True, but the posterior has no flat form: draws, counts of words, point estimates of numbers and "
-            "families of your own without a `scorer` have none; save without it, and predict with nb.load"
+            "scorer=True, but the posterior has no flat form: draws, averages over features, counts of words, point "
+            "estimates of numbers and families of your own without a `scorer` have none; save without it, and predict "
+            "with nb.load"
         )
     if not there:
         return b""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from bayesnb.core.deferred import in_float64
 from bayesnb.core.running import random_generator
@@ -13,7 +14,7 @@ from bayesnb.model.blocks import feature_names, features_of, in_column_order
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.left_out import features_left_out
 
-MOST_ROWS, MOST_NUMBERS = 2000, 2**22
+MOST_ROWS, MOST_NUMBERS = 2000, 2**20
 """Rows of a fit without a weight for each feature, and densities of their features and classes, at most."""
 
 
@@ -29,20 +30,20 @@ def described_columns(model: BoundModel) -> dict[tuple[int, int], Sequence[int]]
     }
 
 
-def _shares_of_columns(model: BoundModel) -> np.ndarray:
-    """The part of each feature that counts for each column of the table, shape (features, columns).
+def _shares_of_columns(posterior: Any) -> Any:
+    """The weight with which each feature counts for each column of the table, a CSR array (features, columns).
 
     Features are in the order of `feature_names`. One that describes several columns counts for each in equal parts.
     """
+    model, weights = posterior.model, posterior.feature_weights
     described = described_columns(model)
-    places = in_column_order(
-        model.blocks, [[(i, j) for j, _ in enumerate(features_of(block))] for i, block in enumerate(model.blocks)]
-    )
-    shares = np.zeros((len(places), len(model.schema.source_columns)))
-    for feature, place in enumerate(places):
-        own = list(described[place])
-        shares[feature, own] = 1 / len(own)
-    return shares
+    by_block = [[own for (k, _), own in described.items() if k == i] for i, _ in enumerate(model.blocks)]
+    columns = in_column_order(model.blocks, by_block)
+    number = np.array([len(own) for own in columns])
+    weight = (1.0 if weights is None else weights.weight) / number
+    start = np.concatenate([[0], np.cumsum(number)])
+    shape = len(columns), len(model.schema.source_columns)
+    return scipy.sparse.csr_array((np.repeat(weight, number), np.concatenate([*columns]), start), shape)
 
 
 def importances(posterior: Any, added: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -55,10 +56,8 @@ def importances(posterior: Any, added: np.ndarray, weights: np.ndarray) -> np.nd
         Log densities of features, up to a term that all classes share, in the order of `feature_names`.
     weights : array, shape (rows,)
     """
-    shares = _shares_of_columns(posterior.model)
-    if posterior.feature_weights is not None:
-        shares *= posterior.feature_weights.weight[:, None]
-    return mean_absolute_log_odds(added @ shares, posterior.class_probs(), weights)
+    by_column = added.reshape(-1, added.shape[-1]) @ _shares_of_columns(posterior)
+    return mean_absolute_log_odds(by_column.reshape(*added.shape[:2], -1), posterior.class_probs(), weights)
 
 
 @in_float64

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.core.checking import a_type, in_order_of_classes, warn, warns_once, whole_number
+from bayesnb.core.checking import a_type, by_label, in_order_of_classes, warn, warns_once, whole_number
 from bayesnb.core.deferred import pd
 from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
 from bayesnb.core.running import random_generator
@@ -186,7 +186,7 @@ class Posterior(Printed, Predictions):
 
         Parameters
         ----------
-        class_probs : mapping from label to probability, or array of shape (classes,)
+        class_probs : mapping or pandas.Series from label to probability, or array of shape (classes,)
             A probability for each class; they sum to one. An array has the order of `classes`.
 
         Returns
@@ -224,7 +224,7 @@ class Posterior(Printed, Predictions):
         >>> posterior.with_class_probs({"ill": 0.05, "well": 0.95}).predict_proba([[1]]).round(3)
         array([[0.136, 0.864]])
         """
-        labels = self.classes.tolist()
+        labels, class_probs = self.classes.tolist(), by_label(class_probs)
         if isinstance(class_probs, Mapping):
             class_probs = in_order_of_classes(class_probs, labels)
         given = self.model.description.with_class_probs(class_probs)

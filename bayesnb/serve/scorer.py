@@ -402,7 +402,13 @@ class Scorer:
     def with_class_probs(self, probs: np.ndarray) -> Self:
         """The scorer for another population, with its class probabilities (classes,)."""
         with np.errstate(divide="ignore"):
-            return replace(self, log_given=np.log(probs))
+            given = np.log(probs)
+        return replace(self, log_given=given) if self.has_weights else replace(self, log_class_prob=given)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the class probabilities of the rows stay beside given ones."""
+        return self.share > 0 or self.log_given is not None
 
     @cached_property
     def _log_prior_of_rows(self) -> np.ndarray:

@@ -162,8 +162,10 @@ class ServedModel:
             one = not any(isinstance(cell, list | tuple | np.ndarray) for cell in X)
             X = np.array([X] if one else X, dtype=object) if X else np.empty((0, len(self.columns)))
         X = unmask(X)
-        if getattr(X, "ndim", 0) != 2 or X.shape[1] != len(self.columns):
-            shape = f"has shape {X.shape}" if hasattr(X, "shape") else f"is {a_type(X)}"
+        if not isinstance(X, np.ndarray) and hasattr(X, "__array__"):
+            X = np.asarray(X)
+        if not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] != len(self.columns):
+            shape = f"has shape {X.shape}" if isinstance(X, np.ndarray) else f"is {a_type(X)}"
             raise ValueError(
                 f"X {shape}: give a dict from column to cell, a list of dicts, or an array with {len(self.columns)} "
                 "columns, those of the fit"
@@ -289,7 +291,7 @@ class ServedModel:
 
         Parameters
         ----------
-        class_probs : mapping from label to probability, or array of shape (classes,)
+        class_probs : mapping or pandas.Series from label to probability, or array of shape (classes,)
 
         Returns
         -------
@@ -303,7 +305,8 @@ class ServedModel:
         """
         scorer, labels = self._scorer, self.classes.tolist()
         probs = of_labels(known_probabilities(class_probs), labels)
-        require_no_new_class(np.exp(scorer.log_class_prob), probs, labels)
+        if scorer.has_weights:
+            require_no_new_class(np.exp(scorer.log_class_prob), probs, labels)
         return ServedModel(replace(scorer.with_class_probs(probs), label_scores=None))
 
     def explain(self, X_row: Any, class_: Any = None, against: Any = None) -> dict[str, Any]:
@@ -337,7 +340,7 @@ class ServedModel:
         prior = scorer.log_prior
         parts = np.bincount(scorer.subject, of_features[one] - of_features[other], len(scorer.subjects))
         found = {BEFORE: prior[one] - prior[other]} | dict(zip(scorer.subjects, parts, strict=True))
-        if scorer.share or scorer.log_given is not None:
+        if scorer.has_weights:
             found[TOGETHER] = log_joint[one] - log_joint[other] - sum(found.values())
         odds = {name: float(value) for name, value in found.items()}
         return {"class": labels[one], "against": labels[other], "log_odds": odds}

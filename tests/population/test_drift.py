@@ -312,6 +312,7 @@ def without_statistics():
 
 ERRORS = {
     "one row": ([[1.0]], None, {}, "X_new has one row"),
+    "no rows": (np.empty((0, 1)), None, {}, "X_new has no rows"),
     "no value": ([[np.nan], [np.nan]], None, {}, "every cell of X_new is missing"),
     "unknown label": ([[1.0], [0.0]], ["a", "c"], {}, "'c'"),
     "missing label": ([[1.0], [0.0]], ["a", None], {}, "label"),

@@ -136,4 +136,17 @@ def test_the_picture_has_the_numbers_of_the_frame(mixed):
     np.testing.assert_array_equal(curve.get_ydata(), known["log_odds"])
     np.testing.assert_array_equal(curve.get_xdata(), known["value"].astype(float))
     assert found["log_odds"].iloc[-1] in [line.get_ydata()[0] for line in axis.lines]  # of a missing cell
-    assert len(nb.plot_effects(classifier, X, max_panels=4).axes) == 4
+    heads = [axis.get_title() for axis in nb.plot_effects(classifier, X, max_panels=4).axes]
+    assert sum(map(bool, heads)) == 4
+
+
+def test_words_have_no_curves_and_columns_without_cells_no_values():
+    words = nb.effects(nb.fit(nb.Multinomial(), [[3, 1], [1, 1]], ["a", "b"]))
+    assert words.empty
+    with pytest.raises(ValueError, match=r"no column has an effect of its own: nb\.telling_features"):
+        words.plot()
+    X = pd.DataFrame({"u": [1.0, 2.0, 4.0], "v": ["s", "t", "s"]})
+    posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, ["a", "b", "b"])
+    found = nb.effects(posterior, X.assign(u=np.nan))
+    assert found["column"].tolist() == ["v", "v"]
+    assert len(found.plot(max_panels=2).axes) == 2

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import numpyro.distributions as dist
+import pandas as pd
 import pytest
 from scipy.special import logsumexp, softmax
 from trees import CLASSES, FEATURES, KINDS, OF_DRAWS, POINTS, closed_forms
@@ -43,6 +44,24 @@ def test_odds_are_multiplied_by_new_over_old(posteriors, table, kind):
     np.testing.assert_array_equal(posterior.predict_proba(new), before)
     again = posterior.with_class_probs([0.1, 0.6, 0.3]).with_class_probs(NEW)
     np.testing.assert_array_equal(again.predict_proba(new), found.predict_proba(new))
+
+
+def test_a_series_names_its_classes(posteriors, table, tmp_path):
+    """As ``value_counts(normalize=True)`` gives it, the most frequent class first."""
+    X, y, new = table
+    given = pd.Series(GIVEN).sort_values(ascending=False)
+    expected = posteriors["exact"].with_class_probs(GIVEN).predict_proba(new)
+    np.testing.assert_array_equal(posteriors["exact"].with_class_probs(given).predict_proba(new), expected)
+    fitted = nb.fit(nb.NaiveBayes(FEATURES, class_probs=given), X, y)
+    np.testing.assert_array_equal(fitted.class_probs(), NEW)
+    small = X[["height", "width"]]
+    classifier = nb.NaiveBayesClassifier(class_probs=given).fit(small, y)
+    moved = nb.NaiveBayesClassifier().fit(small, y).with_class_probs(given)
+    np.testing.assert_allclose(moved.predict_proba(small), classifier.predict_proba(small), rtol=1e-9)
+    moved.save(tmp_path / "moved.nc")
+    assert nb.load(tmp_path / "moved.nc").class_probs == GIVEN
+    with pytest.raises(ValueError, match=r"class_probs names \[0, 1, 2\], the classes are"):
+        posteriors["exact"].with_class_probs(pd.Series(NEW))
 
 
 @of_every_kind

@@ -17,6 +17,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse
 import xarray as xr
 from cases import FAMILIES, Case
 
@@ -136,12 +137,27 @@ def test_the_other_predictions_are_those_of_the_fit(pair):
 def test_another_population_has_the_class_probabilities_that_are_given(pair):
     probs = {"fir": 0.5, "ash": 0.2, "oak": 0.3}
     expected = getattr(pair.fitted, "posterior_", pair.fitted).with_class_probs(probs)
-    for given in (probs, [0.2, 0.5, 0.3]):
+    for given in (probs, pd.Series(probs), [0.2, 0.5, 0.3]):
         found = pair.served.with_class_probs(given)
         np.testing.assert_allclose(found.predict_proba(pair.X), expected.predict_proba(pair.X), rtol=0, atol=1e-12)
     for wrong in ({"ash": 1.0}, [0.5, 0.5], [0.5, 0.6, 0.1], "empirical", {"ash": -1.0, "fir": 1.0, "oak": 1.0}):
         with pytest.raises((ValueError, TypeError), match="class_probs"):
             pair.served.with_class_probs(wrong)
+
+
+def test_a_class_of_probability_zero_may_have_some_elsewhere_unless_weights_were_learned(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = pd.DataFrame({"size": rng.normal(size=40), "moss": rng.integers(0, 2, 40)}), np.array(["ash", "fir"] * 20)
+    model = nb.NaiveBayes({"size": nb.Gaussian(), "moss": nb.Bernoulli()}, class_probs="empirical")
+    exact = nb.fit(model, X, y, classes=["ash", "fir", "oak"])
+    for fitted in (exact, exact.with_class_probs([0.4, 0.6, 0.0])):
+        fitted.save(tmp_path / "model.nc")
+        found = nb.serve.load(tmp_path / "model.nc").with_class_probs([0.1, 0.3, 0.6]).predict_proba(X)
+        expected = fitted.with_class_probs([0.1, 0.3, 0.6]).predict_proba(X)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    nb.weight_features(exact, X, y).save(tmp_path / "model.nc")
+    with pytest.raises(ValueError, match="class 'oak' has probability zero"):
+        nb.serve.load(tmp_path / "model.nc").with_class_probs([0.1, 0.3, 0.6])
 
 
 def test_sets_of_labels_are_those_of_the_estimator(classifier):
@@ -214,6 +230,8 @@ def test_arrays_and_lists_have_the_cells_in_the_order_of_the_columns(tmp_path):
     for rows in (X, X.astype(float), X.tolist(), X > 0, X.astype(object), masked, [{0: u, 1: v} for u, v in X]):
         np.testing.assert_array_equal(served.predict_proba(rows), expected)
     np.testing.assert_array_equal(served.predict_proba([1, 0]), expected[:1])
+    with pytest.raises(ValueError, match="X is a csr_array: give a dict"):
+        served.predict_proba(scipy.sparse.csr_array(X))
     assert served.predict_proba([]).shape == (0, 2)
     assert served.predict(X).dtype.kind == "i"
 
