@@ -125,6 +125,7 @@ class FlatDensity(LabelDensity):
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         num_rows, num_classes = cells[0].shape[0], len(self.scorer.classes)
         found = np.empty((num_rows, num_classes))
+        # A chunk of a sparse table has more rows than may be dense at once.
         for rows in row_pieces(num_rows, num_classes * len(self.scorer.subject)):
             found[rows] = self.scorer.log_joint(*self.read(tuple(x[rows] for x in cells)))
         return np.zeros(num_classes), found
