@@ -27,6 +27,9 @@ from bayesnb.posterior.posterior import Posterior
 
 NUM_CHAINS, NUM_DRAWS = 4, 1000
 
+LEAST_CONCENTRATION = 0.1
+"""Below it the tail of a class without rows is longer than short chains reach, and draws are wrong."""
+
 DRAWS_OF_FIT = 50
 """Draws of the fit's parameters and weights in each chain."""
 
@@ -239,7 +242,7 @@ def estimate_class_probs(
     prob : float, default 0.9
         Posterior probability of the intervals.
     class_concentration : float or array of shape (classes,), default 1.0
-        Concentration of the Dirichlet prior on the class probabilities.
+        Concentration of the Dirichlet prior on the class probabilities, at least 0.1.
     key : int or JAX key, default 0
         For the draws.
 
@@ -332,7 +335,13 @@ def _concentration(posterior: Posterior, given: Any) -> np.ndarray:
     prior = replace(posterior.model.description, class_concentration=given, class_probs=None)
     if prior.learns_classes:
         raise TypeError(f"class_concentration is {given!r}, a distribution: give a positive number, or one per class")
-    return spread_class_prior(prior, posterior.classes).concentration
+    found = spread_class_prior(prior, posterior.classes).concentration
+    if (found < LEAST_CONCENTRATION).any():
+        raise ValueError(
+            f"class_concentration is {given!r}: give at least {LEAST_CONCENTRATION} for each class, since draws do not "
+            "reach far enough under smaller ones"
+        )
+    return found
 
 
 def _with_the_fit(draws: np.ndarray, shifts: np.ndarray) -> np.ndarray:

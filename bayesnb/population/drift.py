@@ -37,7 +37,8 @@ def drift(posterior: Any, X_new: Any, y_new: Any = None, *, smallest: float = 0.
     -------
     Drift
         ``drifted`` says whether any column has moved, ``table`` has a line for each and one for the classes, and
-        ``plot()`` draws old beside new.
+        ``plot()`` draws old beside new. A column that only readings describe, such as a date, has the line of the first
+        of them.
 
     Raises
     ------

@@ -21,7 +21,7 @@ from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.statistics import ClassCounts
 from bayesnb.inference.exact import Exact
-from bayesnb.model.blocks import Block, ModelStatistics, in_column_order
+from bayesnb.model.blocks import Block, ModelStatistics, features_of, in_column_order
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.problem import Problem
@@ -317,7 +317,7 @@ def drift_of_rows(
     rng : numpy.random.Generator
     """
     smallest, with_labels = proportion("smallest", smallest, or_one=True), class_probs is None
-    problem: Problem = posterior.problem.described_once  # type: ignore[union-attr]
+    problem = _described_first(posterior.problem)  # type: ignore[arg-type]
     problem.require_numbers()
     codes = rows.of_classes(posterior.classes).codes if with_labels else np.zeros(len(rows), np.intp)
     n, of_rows = problem.statistics.classes.n, np.bincount(codes, minlength=len(posterior.classes))
@@ -336,6 +336,21 @@ def drift_of_rows(
     return Drift(
         table, with_labels, refused, strongest[:MOST], (_old_weights(class_probs.mean(axis=0), n), np.ones(len(n)))
     )
+
+
+def _described_first(problem: Problem) -> Problem:
+    """The problem with the first feature of each column, a reading where it has no other, as a date has none."""
+    if not problem.model.num_again:
+        return problem
+    blocks, sources = problem.model.blocks, problem.model.schema.sources
+    columns = [[block.columns] if block.is_joint else [[position] for position in block.columns] for block in blocks]
+    named = [[*zip(features_of(block), own, strict=True)] for block, own in zip(blocks, columns, strict=True)]
+    first, described = [], set[int]()
+    for name, own in in_column_order(blocks, named):
+        if not described.issuperset(of := [sources[position] for position in own]):
+            first.append(name)
+            described.update(of)
+    return problem.of_features(first)
 
 
 def _beside(n: np.ndarray, of_rows: np.ndarray, class_probs: np.ndarray | None) -> dict[int, list[Weights]]:

@@ -164,6 +164,7 @@ WRONG = {
         "class_concentration has shape",
     ),
     "a prior of zero": (lambda p, X: nb.estimate_class_probs(p, X, class_concentration=0.0), "give a positive number"),
+    "a prior near zero": (lambda p, X: nb.estimate_class_probs(p, X, class_concentration=0.09), "give at least 0.1"),
     "no posterior": (lambda p, X: nb.estimate_class_probs(X, X), "posterior is a DataFrame"),
 }
 

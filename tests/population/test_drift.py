@@ -304,6 +304,27 @@ def test_a_fit_of_another_inference_is_compared_by_its_statistics():
     pd.testing.assert_frame_equal(nb.drift(exact.with_class_probs([0.1, 0.9]), new).table, nb.drift(exact, new).table)
 
 
+def test_a_date_is_compared_by_its_first_reading():
+    """The days of the reading, with bins and weights, against those of a fit of nothing else."""
+    rng = np.random.default_rng(5)
+    k = rng.integers(0, 2, 500)
+    day = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, 500) + 60 * k, unit="D")
+    X, y = pd.DataFrame({"size": rng.normal(k), "day": day}), np.array(["a", "b"])[k]
+    posterior = nb.NaiveBayesClassifier().fit(X[:300], y[:300]).posterior_
+    assert {"day day", "day month"} <= {*posterior.weights.index}
+    new = X[300:]
+    found = nb.drift(posterior, new, y[300:])
+    assert found.table.index.tolist() == ["size", "day day", CLASSES]
+    assert not found.drifted
+    later = nb.drift(posterior, new.assign(day=new["day"] + pd.Timedelta(365, "D"))).table
+    assert later.loc["day day", ["moved", "drifted"]].tolist() == ["mean", True]
+    since = X.assign(day=(X["day"] - pd.Timestamp("2000-01-01")) / pd.Timedelta(1, "D"))
+    family = posterior.model.features["day day"][0]
+    alone = nb.fit(nb.NaiveBayes({"day": family}), since[:300], y[:300])
+    expected = nb.drift(alone, since[300:], y[300:]).table.loc["day", "log_bayes_factor"]
+    assert found.table.loc["day day", "log_bayes_factor"] == pytest.approx(expected)
+
+
 def without_statistics():
     return nb.from_parameters(
         nb.Bernoulli(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters={"x_prob": [[0.1], [0.2]]}
