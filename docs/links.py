@@ -80,6 +80,8 @@ class LinkNames(SphinxTransform):
         for link in self.document.findall(pending_xref):
             # Docstrings call the package nb in single backticks, too, and name classes without their module.
             target = link["reftarget"]
+            if link["refdomain"] == "std":  # a page, such as drift
+                continue
             if target.startswith("nb."):
                 link["reftarget"] = resolve(target, self.env.docname) or target
             else:

@@ -220,12 +220,8 @@ def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> Data
     rows = copies.take(by_class)
     cells = []
     for block, x in zip(model.blocks, model.read(given.table).whole(), strict=True):
-        entries = np.asarray(x.data if scipy.sparse.issparse(x) else x)
-        if block.has_totals and (entries != np.rint(entries)).any():
-            raise ValueError(
-                f"the count vectors of {block.name!r} hold fractions (weights such as tf-idf), which no "
-                "distribution of counts draws: check the model of the counts themselves"
-            )
+        if block.has_totals:
+            block.totals(x)  # raises for fractions
         cells.append(x[rows.place] if scipy.sparse.issparse(x) else np.asfortranarray(x[rows.place]))
     labels = ObservedLabels(rows.codes, [str(label) for label in rows.classes.tolist()], np.argsort(by_class))
     return DataSet(labels, tuple(cells), labels.sizes)
@@ -250,7 +246,7 @@ def _new_cells(
     block: Block, values: Mapping[str, Any], x: Any, labels: ObservedLabels, rng: np.random.Generator
 ) -> Any:
     """New cells of a block, like the observed `x` in shape, missing cells and totals."""
-    totals = np.asarray(x.sum(axis=1)).astype(np.int64) if block.has_totals else None
+    totals = block.totals(x) if block.has_totals else None
     if totals is not None and scipy.sparse.issparse(x):
         likelihood = block.family.likelihood(**values, total_count=1)
         words = draw_words(likelihood, [np.r_[rows] for rows in labels.members], totals, rng)

@@ -17,7 +17,7 @@ from bayesnb.model.prior import ModelParameters
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.diagnostics import ess_of_mean
 from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
-from bayesnb.posterior.posterior import mean_total_count
+from bayesnb.posterior.new_rows import mean_total_count
 from bayesnb.posterior.predictions import summary_frame
 from bayesnb.posterior.under_draws import draws_in_pieces
 

@@ -188,7 +188,16 @@ class Sensitivity(Printed):
             }
         )
         told = [Paragraph(FLAT)] if self.flat.any() else []
+        if (table["diagnosis"] == CONFLICT).any():
+            told.append(Paragraph(f"{SIZE} {self._effect()}"))
         return [Heading(self._headline()), *told, DataTable(shown, number=".2g")]
+
+    def _effect(self) -> str:
+        """What the prior changes of class probabilities."""
+        if self.probabilities is None:
+            return "nb.sensitivity(posterior, X) shows whether the class probabilities of rows change."
+        largest = self.probabilities["prior"].abs().max()
+        return f"No class probability of the rows changes by more than {largest:.2g} for each doubling of its power."
 
     def _headline(self) -> str:
         found = self.table["diagnosis"].value_counts()
@@ -203,6 +212,10 @@ NOTHING = "-"
 FLAT = (
     "A flat prior is the same at every power, so that power-scaling does not measure it: nb.plot_prior_posterior shows "
     "prior and posterior."
+)
+SIZE = (
+    "A conflict is not always a problem. A distance of 0.05 is that of a normal marginal that moves by 0.23 of its "
+    "standard deviation for each doubling of the prior's power."
 )
 SHORT = {CONFLICT: "conflict", STRONG_PRIOR: "strong prior", NOTHING: "-"}
 """The diagnoses as a printed table has them, the worst first."""

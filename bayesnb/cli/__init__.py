@@ -38,7 +38,7 @@ from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.descriptions import propose_descriptions
 from bayesnb.selection.readings import dates_to_read
-from bayesnb.selection.weighing import weight_features, weighted_or_plain
+from bayesnb.selection.weighing import weighted_or_plain
 
 # --------------------------------------------------------------------------------------------------
 # What the commands print: results on the standard output, warnings and errors on the standard error
@@ -275,9 +275,9 @@ def _fit_command(
     with _errors_in_a_line():
         _refuse_overwriting(out, table)
         exact, *rows = _fit_exactly(table, target, drop, categorical, missing=missing, sep=sep, decimal=decimal)
-        posterior = weighted_or_plain(exact, *rows)
+        posterior: Any = weighted_or_plain(exact, *rows)
         if posterior.feature_weights is not None and not posterior.feature_weights.shared:
-            posterior = weight_features(propose_descriptions(exact.problem.model, *rows), *rows)
+            posterior = weighted_or_plain(propose_descriptions(exact.problem.model, *rows), *rows)
             typer.echo("A weight for each feature, learned from the same rows (naive Bayes has weights of one):")
             typer.echo(posterior.weights.to_string(float_format="%.2f"))
         posterior.save(out)

@@ -41,8 +41,10 @@ class PrintedFrame(Printed, pd.DataFrame):
         return [Heading(self._heading), table, *map(Paragraph, self._notes)]
 
     def _shown(self) -> pd.DataFrame:
-        """An ordinary frame, with empty cells for None."""
+        """An ordinary frame, with empty cells for None, and one text for an index of several levels."""
         shown = pd.DataFrame(self)
+        if isinstance(shown.index, pd.MultiIndex):
+            shown = shown.set_axis([", ".join(map(str, key)) for key in shown.index])
         for name in shown.columns:
             if shown[name].dtype == object:
                 shown[name] = shown[name].map(lambda value: "" if value is None else value)

@@ -1,7 +1,7 @@
 """Sets of labels that hold the true one with a given probability, from leave-one-out probabilities of labels."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
@@ -50,9 +50,6 @@ class LabelScores:
     weight: np.ndarray
     class_ratio: np.ndarray
 
-    axes: ClassVar[dict[str, str]] = {"score": "S", "code": "S", "weight": "S", "class_ratio": "C"}
-    """Which axes have the same length."""
-
     @classmethod
     def of(cls, score: np.ndarray, code: np.ndarray, weight: np.ndarray, class_ratio: np.ndarray) -> Self:
         """The scores of rows; of many rows of a class the lowest of each of `MOST_SCORES` groups of neighbours."""
@@ -60,13 +57,12 @@ class LabelScores:
         for c in range(len(class_ratio)):
             own = np.flatnonzero((code == c) & (weight > 0))
             own = own[np.argsort(score[own])]
+            first = np.arange(len(own))
             if len(own) > MOST_SCORES:
                 below = np.cumsum(weight[own]) - weight[own]
                 group = np.floor(below / weight[own].sum() * MOST_SCORES)
                 first = np.flatnonzero(np.diff(group, prepend=-1.0))
-                found.append((score[own[first]], code[own[first]], np.add.reduceat(weight[own], first)))
-            else:
-                found.append((score[own], code[own], weight[own]))
+            found.append((score[own[first]], code[own[first]], np.add.reduceat(weight[own], first)))
         scores, codes, weights = map(np.concatenate, zip(*found, strict=True))
         return cls(scores, codes, weights, class_ratio)
 

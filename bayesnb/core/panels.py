@@ -376,6 +376,7 @@ def _flat_entries(given: Any) -> list[Any]:
 def grid_of_panels(
     number: int,
     *,
+    ax: Any = None,
     axes: Any = None,
     figsize: Any = None,
     panels_across: int | None = None,
@@ -391,8 +392,8 @@ def grid_of_panels(
     ----------
     number : int
         Panels.
-    axes, figsize, panels_across
-        What the caller gave: see `plot_densities`.
+    ax, axes, figsize, panels_across
+        What the caller gave: see `plot_densities`, and `plot_proba` for the `ax` of one panel.
     across : int, optional
         Panels side by side in a new figure if the caller has no choice; by default as many as fit the width, and no
         more than `most_across`.
@@ -410,6 +411,8 @@ def grid_of_panels(
     """
     if panels_across is not None:
         across = min(whole_number("panels_across", panels_across), number)
+    if ax is not None:
+        return _given_panels("ax", ax, number, figsize=figsize)
     if axes is not None:
         return _given_panels("axes", axes, number, figsize=figsize, panels_across=panels_across)
     wide, high = (None, None) if figsize is None else _size_in_inches(figsize)

@@ -93,12 +93,8 @@ def _as_datetime(value: Any, form: str | None) -> Any:
 
 def gap_indicator(cells: np.ndarray) -> np.ndarray:
     """Whether each cell is missing, as 0 and 1."""
-    if cells.dtype.kind in "fc":
-        return np.isnan(cells).astype(np.float64)
-    if cells.dtype.kind in "mM":
-        return np.isnat(cells).astype(np.float64)
-    if cells.dtype.kind in "biu":
-        return np.zeros(len(cells))
+    if cells.dtype.kind in "biufcmM":
+        return (cells != cells).astype(np.float64)
     values = cells.tolist()
     known = {value: float(is_missing(value)) for value in {*values}}
     return np.array([known[value] for value in values])
@@ -125,10 +121,7 @@ def date_part(cells: np.ndarray, part: str, form: str | None = None) -> np.ndarr
         The form of dates in text, by default ISO 8601.
     """
     moments = moments_of(cells, form)
-    numbers = np.full(len(cells), np.nan)
-    known = ~np.isnat(moments)
-    numbers[known] = PARTS[part](moments[known])
-    return numbers
+    return np.where(np.isnat(moments), np.nan, PARTS[part](moments))
 
 
 COPY = "copy"

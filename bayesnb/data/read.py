@@ -217,7 +217,7 @@ def with_names(table: Table, feature_names: Any) -> Table:
     Parameters
     ----------
     table : Table
-    feature_names : sequence of shape (columns,), or None
+    feature_names : sequence of shape (columns,), function that returns one, or None
         Such as ``vectorizer.get_feature_names_out()``.
 
     Raises
@@ -229,7 +229,7 @@ def with_names(table: Table, feature_names: Any) -> Table:
     """
     if feature_names is None:
         return table
-    names = _read_names(feature_names, len(table.names))
+    names = _read_names(feature_names() if callable(feature_names) else feature_names, len(table.names))
     if not table.named:
         return replace(table, names=names, named=True)
     for theirs, mine in zip(table.names, names, strict=True):

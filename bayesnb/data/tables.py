@@ -145,6 +145,11 @@ class Table(ABC):
         """Number of rows."""
         return int(self.cells.shape[0])
 
+    @property
+    def row_names(self) -> Sequence[Any]:
+        """The index of a pandas table; of others the positions of the rows."""
+        return range(self.num_rows)
+
     @abstractmethod
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
         """Cells in their own type, shape (rows, columns), without a copy if possible.
@@ -290,6 +295,11 @@ TEXT = (nw.String, nw.Categorical, nw.Enum)
 @dataclass(frozen=True)
 class FrameTable(Table):
     """A pandas, polars or pyarrow table, read through narwhals."""
+
+    @property
+    def row_names(self) -> Sequence[Any]:
+        index = nw.maybe_get_index(self.cells)
+        return super().row_names if index is None else list(index)
 
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
         if not self._times.isdisjoint(columns):

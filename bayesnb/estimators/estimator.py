@@ -30,6 +30,7 @@ from bayesnb.posterior.files import save, scorer_bytes
 from bayesnb.posterior.left_out import DensityError
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_some
+from bayesnb.posterior.predictions import decision_rule
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -103,10 +104,10 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         y : array-like of shape (n_samples,)
             Labels; the parameter `unlabelled` is the value of rows that have none.
         sample_weight : array-like of shape (n_samples,), optional
-        feature_names : array-like of shape (n_features,), optional
-            Names for the columns of an array or a sparse matrix, such as ``vectorizer.get_feature_names_out()``.
-            `posterior_`, its summaries and its plots have them. `feature_names_in_` is set for tables with names only,
-            as in scikit-learn.
+        feature_names : array-like of shape (n_features,), or function that returns one, optional
+            Names for the columns of an array or a sparse matrix, such as ``vectorizer.get_feature_names_out()``; in a
+            pipeline the method itself, which is called after the vectorizer is fitted. `posterior_`, its summaries and
+            its plots have them. `feature_names_in_` is set for tables with names only, as in scikit-learn.
 
         Returns
         -------
@@ -230,8 +231,18 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         self._settle(problem.take_away(counted))
         self._label_scores = None
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable label of each row, shape (n_samples,)."""
+    def predict(self, X: Any, *, loss: Any = None, confidence: float | None = None, abstain: Any = None) -> np.ndarray:
+        """The most probable label of each row, shape (n_samples,), or that of least expected loss.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        loss, confidence, abstain
+            As for `Posterior.predict`: losses of decisions, or the probability below which to abstain.
+        """
+        if not (loss is confidence is abstain is None):
+            proba = self.predict_proba(X)
+            return decision_rule(self.classes_, loss=loss, confidence=confidence, abstain=abstain)(proba)
         best = self.predict_log_proba(X).argmax(axis=1)
         return self.classes_[best]
 
@@ -309,7 +320,8 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X_row : table of shape (1, n_features), array or list of shape (n_features,), pandas.Series or mapping
+        X_row : table of shape (n_samples, n_features), array or list of shape (n_features,), pandas.Series or mapping
+            One row or many.
         class_, against : label, optional
         **options
             As for `Posterior.explain`.
@@ -317,8 +329,8 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         Returns
         -------
         pandas.DataFrame
-            As that of `Posterior.explain`. The column ``log_odds`` adds up to the difference of the two classes in
-            `predict_log_proba`.
+            As that of `Posterior.explain`. The column ``log_odds`` of a row adds up to the difference of the two
+            classes in `predict_log_proba`.
         """
         return self._predictor().explain(
             self.checked_table(one_row(self._by_name(in_memory(X_row)))), class_, against, **options

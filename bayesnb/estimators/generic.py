@@ -1,8 +1,9 @@
 """Any naive Bayes model as an estimator."""
 
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +22,9 @@ from bayesnb.inference.fit import fit
 from bayesnb.inference.sources import read_dask, sample_dask
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.model.problem import Problem, count_and_grow
+from bayesnb.posterior.belief import offers
+from bayesnb.posterior.importance import importances_of_some
+from bayesnb.posterior.left_out import DensityError
 from bayesnb.posterior.weighted_posterior import with_weights_of
 from bayesnb.selection.descriptions import propose_descriptions
 from bayesnb.selection.information import information_estimate
@@ -102,6 +106,11 @@ class NaiveBayesClassifier(Estimator):
         The model with all defaults replaced by the numbers used.
     weights_ : pandas.DataFrame
         The weight of each feature, as `WeightedPosterior.weights`; only if weights were learned.
+    feature_importances_ : array of shape (n_features_in_,)
+        The mean absolute log odds in nats that each column adds, all its descriptions and readings together, and zero
+        for columns left out: over the rows of the fit, each left out (2,000 without a weight for each feature), and
+        after `partial_fit` those that are kept. Pairs of classes count by their probabilities. What several columns
+        say as one observation counts for each in equal parts. Not for words of count vectors.
 
     See Also
     --------
@@ -140,6 +149,8 @@ class NaiveBayesClassifier(Estimator):
     _kept = None
     """The rows that `partial_fit` keeps; not a field, so that it is no parameter."""
 
+    _importances = cast("np.ndarray | None", None)
+
     @property
     def weights_(self) -> Any:
         """The weight of each feature."""
@@ -150,6 +161,19 @@ class NaiveBayesClassifier(Estimator):
                 "which says why where none can be learned"
             )
         return self.posterior_.weights
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """The mean absolute log odds of each column in nats, shape (n_features_in_,)."""
+        check_is_fitted(self)
+        if self._importances is None:
+            raise AttributeError(
+                "feature_importances_ needs a closed form with positive densities, and rows that it can leave out: "
+                "there is none for draws and points without weights of features, for words of count vectors, after "
+                "with_class_probs, and after partial_fit or forget without kept rows. Fit all rows, or give rows, "
+                "nb.effects(classifier, X)"
+            )
+        return self._importances
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None) -> Self:
         """Fit the model.
@@ -220,7 +244,8 @@ class NaiveBayesClassifier(Estimator):
         posterior = self.posterior_.with_class_probs(class_probs)
         problem = self._problem.with_class_probs(posterior.class_probs())
         other = copy(self)
-        fitted = {"posterior_": posterior, "_problem": problem, "model_": problem.resolved, "_label_scores": None}
+        fitted = {"posterior_": posterior, "_problem": problem, "model_": problem.resolved}
+        fitted |= {"_label_scores": None, "_importances": None}
         other.__dict__.update(class_probs=known_probabilities(class_probs), **fitted)
         return other
 
@@ -256,7 +281,8 @@ class NaiveBayesClassifier(Estimator):
         if kept is None and before.feature_weights is not None:
             before = before.learned(table, labels, sample_weight=weight, key=self._key())
         self.posterior_ = with_weights_of(before, self.posterior_)
-        self._label_scores = None if kept is None else self._label_scores
+        if kept is None:
+            self._label_scores = self._importances = None
         self._kept = kept
 
     def _take_away(self, table: Table, labels: np.ndarray, weight: Any) -> None:
@@ -270,10 +296,11 @@ class NaiveBayesClassifier(Estimator):
             problem = self._problem.described_once
             problem, kept = with_all_rows(problem, problem, kept, rows)
             self._settle(problem)
-            self._label_scores = None
+            self._label_scores = self._importances = None
             self._kept = replace(kept, learned=0.0 * self.class_count_)
             return
         super()._take_away(table, labels, weight)
+        self._importances = None
         self.posterior_ = with_weights_of(before, self.posterior_)
 
     def _learn_anew(self, kept: KeptRows, problem: Problem, away: Any = None) -> None:
@@ -312,6 +339,11 @@ class NaiveBayesClassifier(Estimator):
             super()._learn_from_rows(table, labels, weight)
         else:
             self._label_scores = self.posterior_.label_scores
+        self._importances = getattr(self.posterior_, "importances", None)
+        if self._importances is None and offers(self.posterior_.plain, "a closed form"):
+            rows = read_rows(table, labels, weight).of_classes(self.classes_)
+            with suppress(DensityError):
+                self._importances = importances_of_some(self.posterior_, rows, self._key())
 
     def _may_weigh(self, labels: Any) -> bool:
         """Whether weights are learned, where they can be."""

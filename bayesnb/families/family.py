@@ -305,14 +305,13 @@ class Family(Params, ABC):
     def scorer(self) -> Any:
         """The constants of the density of new cells, for a `Scorer`, which predicts without the family's formulas.
 
-        Of a family of measurements or counts with the parameters integrated out, called on the posterior; it leaves out
-        factors that all classes share. Families of categories, of few whole numbers and of bins need none.
+        It is called on the posterior of a family of measurements or counts, and leaves out factors that all classes
+        share. Families of categories, of few whole numbers and of bins need none.
 
         Returns
         -------
         StudentT, RisingFactorials, MultivariateT or None
-            A record of `bayesnb.serve.scorer`, its numbers the positions of the columns. None, the default, if the
-            density has no such form: the posterior then predicts by `ConjugateFamily.row_log_predictive`.
+            Of `bayesnb.serve.scorer`, its numbers the positions of the columns. None: `row_log_predictive` predicts.
         """
         return None
 

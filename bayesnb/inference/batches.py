@@ -18,8 +18,9 @@ from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, conditioned
 from bayesnb.inference.sources import Batch, count_batches, find, naming_errors
 from bayesnb.model.blocks import categorical_columns
-from bayesnb.model.bound import BoundModel, OpenSchema
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model, read_for
+from bayesnb.model.open_schema import OpenSchema
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------

@@ -15,8 +15,9 @@ from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family, JointFamily, parameter_names
 from bayesnb.inference.exact import Exact, Inference
 from bayesnb.model.blocks import EVERY_COLUMN, categorical_columns
-from bayesnb.model.bound import BoundModel, bound_to
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, read_for
+from bayesnb.model.open_schema import bound_to
 from bayesnb.model.prior import CLASS_SITE, ModelParameters
 from bayesnb.model.problem import Problem, count_given_rows
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior

@@ -33,6 +33,9 @@ from bayesnb.posterior.under_draws import draws_for_chunk, flatten
 WIDTH = 3.0
 """Width of the slice search in the unconstrained coordinate: for a positive number, a factor of twenty."""
 
+NUM_FOR_SCALE = 200
+"""Draws from the hyperpriors that tell on which scale a number moves."""
+
 
 class ChainHyperparameters:
     """The learned hyperparameters of each chain.
@@ -60,6 +63,14 @@ class ChainHyperparameters:
         drawn = drawn_points(model.learned, rng, num_chains).values() if self._hyperpriors else ()
         lines = [np.reshape(value, (num_chains, -1)) for value in drawn]
         self._line = np.concatenate([np.zeros((num_chains, 0)), *lines], axis=1)
+
+    @cached_property
+    def _scale(self) -> np.ndarray:
+        """Unit of each number in which a slice has the width `WIDTH`; more than one for a mean in thousands, say."""
+        drawn = drawn_points(self._model.learned, np.random.default_rng(0), NUM_FOR_SCALE).values()
+        lines = np.concatenate([np.reshape(value, (NUM_FOR_SCALE, -1)) for value in drawn], axis=1)
+        low, high = np.quantile(lines, [0.25, 0.75], axis=0)
+        return np.maximum(high - low, 1.0)
 
     @property
     def values(self) -> dict[str, np.ndarray]:
@@ -104,7 +115,7 @@ class ChainHyperparameters:
         shift, found = np.zeros(height.shape), np.zeros(height.shape, dtype=bool)
         while not found.all():
             shift = np.where(found, shift, rng.uniform(lower, upper))
-            proposal = line + moved * shift[:, self._owner]
+            proposal = line + moved * self._scale * shift[:, self._owner]
             found |= self._log_density(proposal, statistics) >= height
             lower = np.where(shift < 0, shift, lower)
             upper = np.where(shift < 0, upper, shift)
@@ -386,7 +397,8 @@ class Gibbs(Inference):
         stats = {"lp": of_rows + _log_density_of_state(problem, parameters)}
         posterior = posterior_of_draws(problem, parameters, stats, self)
         settings = {"num_warmup": self.num_warmup, "num_samples": self.num_samples}
-        warn_of_draws("Gibbs", posterior.diagnostics, settings, grouping_remark(problem))
+        instead = ". nb.NUTS() moves learned hyperparameters together" if problem.model.description.hyperpriors else ""
+        warn_of_draws("Gibbs", posterior.diagnostics, settings, grouping_remark(problem) + instead)
         return posterior
 
     def _sample(self, problem: Problem, rng: np.random.Generator) -> tuple[ModelParameters, np.ndarray]:

@@ -26,8 +26,9 @@ from bayesnb.data.read import (
     split_labels,
     without_rows,
 )
-from bayesnb.model.bound import BoundModel, OpenSchema
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, read_for
+from bayesnb.model.open_schema import OpenSchema
 from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.model.reading import Counted, Unseen, add_unseen
 

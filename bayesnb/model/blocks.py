@@ -7,6 +7,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from bayesnb.core.cells import is_missing
 from bayesnb.core.checking import a_type, first_few, listed
@@ -86,6 +87,22 @@ class Block:
     def has_totals(self) -> bool:
         """Whether a row of the block is a vector of counts, whose total the likelihood is given."""
         return self.family.cell == "count vector"
+
+    def totals(self, x: Any) -> np.ndarray:
+        """The totals of count vectors (rows, columns), CSR or an array, as whole numbers.
+
+        Raises
+        ------
+        ValueError
+            If the vectors hold fractions.
+        """
+        entries = np.asarray(x.data if scipy.sparse.issparse(x) else x)
+        if (entries != np.rint(entries)).any():
+            raise ValueError(
+                f"the count vectors of {self.name!r} hold fractions (weights such as tf-idf), which no "
+                "distribution of counts draws: check the model of the counts themselves"
+            )
+        return np.asarray(x.sum(axis=1)).astype(np.int64)
 
     @property
     def has_categories(self) -> bool:

@@ -29,7 +29,7 @@ from bayesnb.families.gaussian import Gaussian, LogNormal
 from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.hyperparameters import support_of
 from bayesnb.families.words import Multinomial
-from bayesnb.model.bound import bound_to
+from bayesnb.model.open_schema import bound_to
 from bayesnb.model.reading import outside
 
 # --------------------------------------------------------------------------------------------------

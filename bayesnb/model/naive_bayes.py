@@ -19,8 +19,9 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, parameter_names, with_hyperparameters
 from bayesnb.families.hyperparameters import format_number, require_hyperprior
 from bayesnb.model.blocks import EVERY_COLUMN, block_name, read_inclusion
-from bayesnb.model.bound import BoundModel, bound_to
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.choose import choose_features, family_of_words, guess_features, open_columns
+from bayesnb.model.open_schema import bound_to
 from bayesnb.model.prior import CLASS_SITE
 
 # --------------------------------------------------------------------------------------------------
@@ -419,7 +420,7 @@ class NaiveBayes(Printed, Params):
         resolved = bound.resolve(bound.read(rows.table).count(codes).statistics)
         return replace(bound, blocks=resolved.blocks, numbers=replace(self, features=resolved.features))
 
-    def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
+    def program(self, X: Any = None, y: Any = None, **options: Any) -> None:
         """The row-level NumPyro program of the model bound to X and y; see `BoundModel.program`.
 
         Raises
@@ -432,7 +433,50 @@ class NaiveBayes(Printed, Params):
                 "the model does not know its columns and classes yet: run the program with X and y, or take it from a "
                 "bound model, model.bind(X, y).program, or from a fit, posterior.model.program"
             )
-        self.bind(X, y).program(X, y, num_rows=num_rows, total_count=total_count)
+        self.bind(X, y).program(X, y, **options)
+
+    def prior_predictive(
+        self, X: Any, y: Any, *, num_rows: int | None = None, num_draws: int = 500, key: Any = 0
+    ) -> Any:
+        """Tables from the prior predictive distribution, beside the observed one, in ArviZ's groups.
+
+        Each draw has its own parameters and labels, and cells given these. Rows keep their totals of count vectors.
+        Cells that are missing in X are left out. Defaults that follow the data get the numbers that a fit to X and y
+        uses. ``az.plot_ppc_dist(tree, group="prior_predictive")`` draws the columns.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+        y : labels of shape (rows,) or str
+            Some may be missing.
+        num_rows : int, optional
+            Rows of X that a table has, a random subset; by default all.
+        num_draws : int, default 500
+            Tables.
+        key : int or JAX key, default 0
+
+        Returns
+        -------
+        xarray.DataTree
+            ``prior``, the parameters by site; ``prior_predictive`` and ``observed_data``, with the label ``y`` as
+            position among the classes and each column, categories as codes. Dimensions are chain, draw and ``row``,
+            or ``<column>_row`` if cells of a column are missing.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a hyperparameter has no number, a feature has no distribution of its cells, count vectors hold fractions,
+            or X has fewer rows than `num_rows`.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> X, y = nb.datasets.penguins()
+        >>> tree = nb.NaiveBayes.from_frame(X).prior_predictive(X, y, num_draws=100)
+        >>> tree.prior_predictive["body_mass_g"].shape
+        (1, 100, 342)
+        """
+        return self.bind(X, y).prior_predictive(X, y, num_rows=num_rows, num_draws=num_draws, key=key)
 
     def _own_params(self) -> dict[str, Any]:
         """Families by the name of their feature, or the fields of one family for every column; and the class prior."""

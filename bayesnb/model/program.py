@@ -204,7 +204,7 @@ def run_program(
         Totals of the count vectors to draw.
     """
     class_prob = prior.classes.prior(numpyro.sample)
-    parameters = _sample_parameters(sites, prior.families, len(class_prob))
+    parameters = _sample_parameters(sites, prior.families, np.shape(class_prob)[-1])
     with numpyro.plate("row", num_rows):
         label = numpyro.sample("y", dist.Categorical(probs=jnp.asarray(class_prob)), obs=codes)
         for i, block in enumerate(sites.blocks):

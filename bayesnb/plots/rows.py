@@ -11,7 +11,7 @@ from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.panels import MARKERS, chosen, percent, yes_or_no
 from bayesnb.core.printing import short_name
 from bayesnb.data.labels import read_labels
-from bayesnb.data.read import as_table, split_labels
+from bayesnb.data.read import as_row, as_table, split_labels
 from bayesnb.posterior.belief import offers
 from bayesnb.posterior.kinds import Fitted, posterior_of
 from bayesnb.posterior.posterior import Posterior
@@ -106,7 +106,7 @@ def plot_evidence(
     >>> figure = nb.plot_evidence(posterior, X.iloc[[0]], "Adelie", "Chinstrap", unit="decibans")
     """
     found = posterior_of(posterior).explain(
-        X_row, class_, against, unit=unit, prob=prob, words=words, num_draws=num_draws, key=key
+        as_row(X_row), class_, against, unit=unit, prob=prob, words=words, num_draws=num_draws, key=key
     )
     return found.plot(max_features=max_features, sort=sort, ax=ax, figsize=figsize)
 

@@ -54,29 +54,16 @@ def likelihood_ratios(posterior: Posterior, X: Any) -> np.ndarray:
     return _equally_probable(posterior).predict_proba(X)
 
 
-def draw_class_probs(posterior: Posterior, X: Any, *, concentration: Any = 1.0, key: Any = 0) -> np.ndarray:
-    """Draws of the class probabilities of the population that rows without labels are from, the fit taken as known.
+def draw_class_probs(posterior: Posterior, X: Any, *, key: Any = 0) -> np.ndarray:
+    """Draws of the class probabilities of the population that rows without labels are from, shape (draws, classes).
 
-    Parameters
-    ----------
-    posterior : Posterior
-    X : table, shape (rows, columns)
-    concentration : float or array of shape (classes,), default 1.0
-        Of the Dirichlet prior.
-    key : int or JAX key, default 0
-
-    Returns
-    -------
-    array, shape (chain, draw, classes)
-        Independent draws.
+    The fit is taken as known, and the prior is uniform.
     """
-    return _draw_given_ratios(likelihood_ratios(posterior, X), concentration, key)
+    return _draw_given_ratios(likelihood_ratios(posterior, X), np.ones(len(posterior.classes)), key)
 
 
-def _draw_given_ratios(ratios: np.ndarray, concentration: Any, key: Any) -> np.ndarray:
-    prior = np.broadcast_to(np.asarray(concentration, dtype=np.float64), ratios.shape[1:])
-    drawn = ClassProbsDensity.of(ratios, prior).draw(NUM_CHAINS * NUM_DRAWS, random_generator(key))
-    return drawn.reshape(NUM_CHAINS, NUM_DRAWS, -1)
+def _draw_given_ratios(ratios: np.ndarray, concentration: np.ndarray, key: Any) -> np.ndarray:
+    return ClassProbsDensity.of(ratios, concentration).draw(NUM_CHAINS * NUM_DRAWS, random_generator(key))
 
 
 def _shifts_by_the_fit(
@@ -222,8 +209,8 @@ class ClassProbsEstimate(Printed):
     def _parts(self) -> list[Piece]:
         rows = counted(self._num_rows, "row")
         heading = Heading(f"Class probabilities of {rows}, with {percent(self.prob)} intervals:")
-        agree = "" if self.drift is None else _verdict(self.drift)
-        return [heading, DataTable(self.table, number=".3f"), *([Paragraph(agree)] if agree else [])]
+        agree = [] if self.drift is None else [Paragraph(_verdict(self.drift))]
+        return [heading, DataTable(self.table, number=".3f"), *agree]
 
 
 def _verdict(found: Drift) -> str:
@@ -332,14 +319,14 @@ def estimate_class_probs(
     known = _draw_given_ratios(ratios, prior, key)
     moved = _drift_or_none(given, rows, known, key)
     draws = _with_the_fit(known, _shifts_by_the_fit(given, own, ratios, prior, random_generator(key).spawn(2)[1]))
-    mean = draws.mean(axis=(0, 1))
-    lower, upper = np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2], axis=(0, 1))
-    sd = draws.std(axis=(0, 1), ddof=1)
+    mean, sd = draws.mean(axis=0), draws.std(axis=0, ddof=1)
+    lower, upper = np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2], axis=0)
     columns = {"fit": given.plain.class_probs(), "mean": mean, "sd": sd, "lower": lower, "upper": upper}
     table = pd.DataFrame(columns, index=pd.Index(given.classes, name="class", tupleize_cols=False))
     if moved is not None and moved.drifted:
         warn(_verdict(moved), UserWarning)
     after = given.with_class_probs(mean / mean.sum())
+    draws = draws.reshape(NUM_CHAINS, NUM_DRAWS, -1)
     return ClassProbsEstimate(after, table, draws, prob, moved, posterior, len(rows))
 
 
@@ -359,15 +346,14 @@ def _concentration(posterior: Posterior, given: Any) -> np.ndarray:
 
 def _with_the_fit(draws: np.ndarray, shifts: np.ndarray) -> np.ndarray:
     """Draws with the shifts of the fit added to their logarithms."""
-    size = draws.shape[0] * draws.shape[1]
-    shifted = draws * np.exp(shifts[np.arange(size) % len(shifts)]).reshape(draws.shape)
-    return shifted / shifted.sum(axis=-1, keepdims=True)
+    shifted = draws * np.exp(shifts[np.arange(len(draws)) % len(shifts)])
+    return shifted / shifted.sum(axis=1, keepdims=True)
 
 
 def _drift_or_none(posterior: Posterior, rows: Rows, draws: np.ndarray, key: Any) -> Drift | None:
     """As `drift` of the rows; None where it raises an error."""
     try:
         refuse_few_rows(require(posterior, "data", "drift"), rows)
-        return drift_of_rows(posterior, rows, draws.reshape(-1, draws.shape[-1]), rng=random_generator(key).spawn(1)[0])
+        return drift_of_rows(posterior, rows, draws, rng=random_generator(key).spawn(1)[0])
     except (TypeError, ValueError):
         return None

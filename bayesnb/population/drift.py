@@ -96,8 +96,5 @@ def drift(posterior: Any, X_new: Any, y_new: Any = None, *, smallest: float = 0.
     X, y = split_labels(X_new, y_new)
     rows = read_rows(table_for(posterior, X), y)
     refuse_few_rows(given, rows)
-    class_probs = None
-    if y is None:
-        draws = draw_class_probs(given, rows.table, key=key)
-        class_probs = draws.reshape(-1, draws.shape[-1])
+    class_probs = draw_class_probs(given, rows.table, key=key) if y is None else None
     return drift_of_rows(given, rows, class_probs, smallest=smallest, rng=random_generator(key).spawn(1)[0])

@@ -99,13 +99,13 @@ class OldAndNew:
         if kind == "zero or one":
             shares = np.stack([1.0 - shares, shares], axis=-1)
         if kind in ("category", "zero or one"):
-            return {} if isinstance(family, JointFamily) else {"category": total_variation(*_each_class(shares))}
+            return {} if isinstance(family, JointFamily) else {"category": total_variation(*np.moveaxis(shares, 1, 0))}
         try:
-            mean, sd = map(_each_class, _moments_of_cells(family, values))
+            mean, sd = (np.moveaxis(moment, 1, 0) for moment in _moments_of_cells(family, values))
         except NotImplementedError:
             return found
         if isinstance(family, BinnedFamily):
-            found = {"values": total_variation(*_each_class(shares))} | found
+            found = {"values": total_variation(*np.moveaxis(shares, 1, 0))} | found
         return {"mean": (mean[1] - mean[0]) / sd[0], "spread": np.log(sd[1] / sd[0])} | found
 
     def column(self, j: int) -> "OldAndNew":
@@ -120,11 +120,6 @@ class _StatesOldAndNew(OldAndNew):
     def _apart(self, values: dict[str, Any]) -> dict[str, np.ndarray]:
         _, gaps, unseen = np.moveaxis(values["prob"][:, 1] - values["prob"][:, 0], -1, 0)
         return {"gaps": gaps, "unseen values": unseen}
-
-
-def _each_class(by_class: Any) -> tuple[Any, Any]:
-    """Numbers of the old and of the new rows, given them with the classes on the second axis."""
-    return by_class[:, 0], by_class[:, 1]
 
 
 def _moments_of_cells(family: Any, values: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -17,16 +16,7 @@ from bayesnb.model.blocks import Block, features_of, subjects_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import Cells, Chunks
 from bayesnb.posterior.density import LabelDensity, RowDensity
-from bayesnb.serve.scorer import (
-    MultivariateT,
-    NumberBins,
-    Reading,
-    RisingFactorials,
-    Scorer,
-    StudentT,
-    Tables,
-    joined_features,
-)
+from bayesnb.serve.scorer import MultivariateT, Reading, RisingFactorials, Scorer, StudentT, Tables, joined_features
 
 MOST_CODES = 2**16
 """Most codes of a feature, over all its columns together."""
@@ -119,10 +109,6 @@ class FlatDensity(LabelDensity):
     blocks: tuple[Block, ...]
     places: dict[tuple[int, int], int]
 
-    @cached_property
-    def _num_categories(self) -> np.ndarray:
-        return np.array([reading.num_codes for reading in self.scorer.code_readings], dtype=np.intp)[:, None]
-
     def chunks(self, chunks: Chunks) -> Chunks:
         return replace(chunks, blocks=self.blocks)
 
@@ -132,14 +118,14 @@ class FlatDensity(LabelDensity):
         codes, numbers = ([x for is_coded, x in pairs if is_coded == wanted] for wanted in (True, False))
         nothing = np.empty((0, cells[0].shape[0]))
         of_codes = np.concatenate([nothing, *codes])
-        missing = np.isnan(of_codes)
-        of_codes[missing] = np.broadcast_to(self._num_categories, of_codes.shape)[missing]
-        return of_codes.astype(np.intp), np.concatenate([nothing, *numbers])
+        missing = np.array([reading.num_codes for reading in self.scorer.code_readings])[:, None]
+        return np.where(np.isnan(of_codes), missing, of_codes).astype(np.intp), np.concatenate([nothing, *numbers])
 
     @in_float64
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         num_rows, num_classes = cells[0].shape[0], len(self.scorer.classes)
         found = np.empty((num_rows, num_classes))
+        # A chunk of a sparse table has more rows than may be dense at once.
         for rows in row_pieces(num_rows, num_classes * len(self.scorer.subject)):
             found[rows] = self.scorer.log_joint(*self.read(tuple(x[rows] for x in cells)))
         return np.zeros(num_classes), found
@@ -174,14 +160,11 @@ def flat_density(model: BoundModel, density: RowDensity) -> FlatDensity | None:
     if not density.is_sum or any(limits_of(block.family) is None for block in model.blocks if not block.has_categories):
         return None
     parts = _Parts(model, density)
-    features = [(i, j) for i, block in enumerate(model.blocks) for j, _ in enumerate(features_of(block))]
-    if not all(parts.add(i, j) for i, j in features if density.weight(i, j) != 0):
-        return None
-    return parts.flat()
+    return parts.flat() if all(parts.add(i) for i, _ in enumerate(model.blocks)) else None
 
 
 class _Parts:
-    """The features of a scorer, one after the other."""
+    """The features of a scorer, block after block."""
 
     def __init__(self, model: BoundModel, density: RowDensity) -> None:
         self.model, self.density, self.readings = model, density, _Readings(model)
@@ -193,45 +176,38 @@ class _Parts:
         kinds = (Tables, StudentT, RisingFactorials, MultivariateT)
         self.records: dict[type, list[Any]] = {kind: [] for kind in kinds}
         self.features: dict[type, list[tuple[int, int]]] = {kind: [] for kind in kinds}
-        self.stated: dict[int, Any] = {}
-        """For each block what its family states."""
 
-    def add(self, i: int, j: int) -> bool:
-        """Add a feature; False if it is in no flat form."""
+    def add(self, i: int) -> bool:
+        """Add the features of a block; False if it is in no flat form."""
         block = self.model.blocks[i]
-        edges = () if block.has_categories or block.is_joint else _edges_of_parts(block.family)
-        if block.has_categories or edges:
-            return self._add_table(i, j, edges)
-        if i not in self.stated:
-            self.stated[i] = self.density.blocks[i].scorer()
-        record = self.stated[i]
-        if record is None:
-            return False
-        at = [self.readings.at[i][position] for position in block.columns]
-        own = replace(record, numbers=np.array(at)) if block.is_joint else record.take(j, at[j])
-        self.records[type(own)].append(own)
-        self.features[type(own)].append((i, j))
+        own = [j for j, _ in enumerate(features_of(block)) if self.density.weight(i, j) != 0]
+        parts = () if block.has_categories or block.is_joint else _lower_ends_of_parts(block.family)
+        if block.has_categories or parts:
+            return all(self._add_table(i, j, parts) for j in own)
+        if own:
+            if (record := self.density.blocks[i].scorer()) is None:
+                return False
+            at = np.array([self.readings.at[i][position] for position in block.columns])
+            of_kind = replace(record, numbers=at) if block.is_joint else record.take(own, at[own])
+            self.records[type(record)].append(of_kind)
+            self.features[type(record)] += [(i, j) for j in own]
         return True
 
-    def _add_table(self, i: int, j: int, edges: tuple[float, ...]) -> bool:
-        block, at = self.model.blocks[i], self.readings.at[i]
-        columns = block.columns if block.is_joint else block.columns[j : j + 1]
-        if edges:
-            place = self.bins.setdefault((at[columns[0]], edges), len(self.bins))
-            codings = [len(self.readings.codes) + place]
-            values = [np.array([*_below_parts(block.family, edges), *edges, np.nan])]
+    def _add_table(self, i: int, j: int, parts: tuple[float, ...]) -> bool:
+        block = self.model.blocks[i]
+        own = [*range(len(block.columns))] if block.is_joint else [j]
+        codings = [self.readings.at[i][block.columns[k]] for k in own]
+        if parts:
+            codings = [len(self.readings.codes) + self.bins.setdefault((codings[0], parts[1:]), len(self.bins))]
+            values = [np.array([*parts, np.nan])]
         else:
-            codings = [at[column] for column in columns]
             sizes = [self.sizes[coding] for coding in codings]
             if prod(size + 1 for size in sizes) > MOST_CODES:
                 return False
             values = [np.array([*range(size), np.nan]) for size in sizes]
         shape = [len(each) for each in values]
-        cells = np.stack([each.ravel() for each in np.meshgrid(*values, indexing="ij")], axis=1)
-        if not block.is_joint:
-            whole = np.full((len(cells), len(block.columns)), np.nan)
-            whole[:, j : j + 1] = cells
-            cells = whole
+        cells = np.full((prod(shape), len(block.columns)), np.nan)
+        cells[:, own] = np.stack([each.ravel() for each in np.meshgrid(*values, indexing="ij")], axis=1)
         self.entries.append(self.density.feature(i, j, cells).T)
         self.codes.append((codings, [prod(shape[k + 1 :]) for k, _ in enumerate(shape)]))
         self.features[Tables].append((i, j))
@@ -247,19 +223,16 @@ class _Parts:
         if (weights := getattr(density, "weights", None)) is not None:
             given = {"offset": weights.offset, "log_given": density.log_given, "share": weights.no_information}
             given["share_of_feature"] = weights.no_information_in_feature
-        kinds = {
-            "tables": self._tables() if self.entries else None,
-            "students": joined_features(self.records[StudentT]),
-            "counts": joined_features(self.records[RisingFactorials]),
-        }
+        joined = [joined_features(own) for kind in (StudentT, RisingFactorials) if (own := self.records[kind])]
         forms = model.description.number_forms
-        scorer = Scorer.of(
+        scorer = Scorer(
             classes=tuple(model.schema.classes.tolist()),
             columns=model.schema.source_columns,
             code_readings=tuple(readings.codes),
             number_readings=tuple(readings.numbers),
-            bins=tuple(NumberBins(number, np.array(edges)) for number, edges in self.bins),
-            vectors=tuple(self.records[MultivariateT]),
+            bins=tuple((number, np.array(edges)) for number, edges in self.bins),
+            tables=self._tables(),
+            densities=(*joined, *self.records[MultivariateT]),
             weight=np.array([density.weight(*feature) for feature in order[len(self.features[Tables]) :]]),
             subjects=subjects,
             subject=subject,
@@ -269,39 +242,37 @@ class _Parts:
                 for position, name in enumerate(model.schema.source_columns)
                 if (form := forms.get(name))
             ),
-            **{name: kind for name, kind in kinds.items() if kind is not None},
             **given,
         )
         return FlatDensity(scorer, tuple(readings.blocks), {feature: place for place, feature in enumerate(order)})
 
     def _tables(self) -> Tables:
-        most = max(len(codings) for codings, _ in self.codes)
+        most = max((len(codings) for codings, _ in self.codes), default=1)
         coding, stride = (
-            np.array([[*own[k], *[0] * (most - len(own[k]))] for own in self.codes], dtype=np.intp) for k in range(2)
+            np.array([[*own[k], *[0] * (most - len(own[k]))] for own in self.codes], np.intp).reshape(-1, most)
+            for k in range(2)
         )
         sizes = [entries.shape[1] for entries in self.entries]
-        return Tables(np.concatenate(self.entries, axis=1), np.cumsum([0, *sizes[:-1]]), coding, stride)
+        nothing = np.empty((len(self.density.log_class_prob), 0))
+        starts = np.cumsum([0, *sizes])[:-1]
+        return Tables(np.concatenate([nothing, *self.entries], axis=1), starts, coding, stride)
 
 
-def _edges_of_parts(family: Any) -> tuple[float, ...]:
-    """Ascending numbers between which the ratios of a density are constant, each in the part above it; none if smooth.
+def _lower_ends_of_parts(family: Any) -> tuple[float, ...]:
+    """Ascending numbers, one in each part of the line in which the ratios of a density are constant; none if smooth.
 
-    A part is represented by its lower end.
+    Each number but the first is the lower end of its part.
     """
     support, inner = support_of(family), steps(family)
     lowest, highest, whole = limits_of(family) or NO_LIMITS
     if whole and highest - lowest < MOST_CODES:
-        return tuple(np.arange(lowest + 1, highest + 1).tolist())
+        return tuple(np.arange(lowest, highest + 1).tolist())
     if not inner:
         return ()
     zero = (0.0, float(np.nextafter(0.0, 1.0))) if getattr(support, "other", None) is not None else ()
     # The last bin holds its upper edge.
-    return tuple(sorted({*inner[:-1], float(np.nextafter(inner[-1], np.inf)), *zero}))
-
-
-def _below_parts(family: Any, edges: tuple[float, ...]) -> tuple[float, ...]:
-    """A number below all edges."""
-    return (float(np.nextafter(edges[0], -np.inf)),) if steps(family) else (edges[0] - 1.0,)
+    edges = sorted({*inner[:-1], float(np.nextafter(inner[-1], np.inf)), *zero})
+    return float(np.nextafter(edges[0], -np.inf)), *edges
 
 
 def _subjects(model: BoundModel, order: Sequence[tuple[int, int]]) -> tuple[tuple[Any, ...], np.ndarray]:

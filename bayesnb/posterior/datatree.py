@@ -1,25 +1,24 @@
 """Draws as xarray trees, in ArviZ's groups and under labelled dimensions."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from arviz_base import make_attrs
 
-from bayesnb.core.arrays import coordinate, dense, log
+from bayesnb.core.arrays import dense, log
 from bayesnb.core.deferred import dist, in_float64
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import Rows, as_rows, labelled_rows
-from bayesnb.data.tables import Table
+from bayesnb.data.tables import Table, items_at
 from bayesnb.families.conjugate import couples_classes
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters, off_boundary
-from bayesnb.model.program import Sites
 from bayesnb.model.reading import log_normalised
+from bayesnb.model.trees import as_tree, columns_of_tables, dataset_of_draws, dataset_of_sites, draw_tables
 from bayesnb.posterior.under_draws import log_joint_under
 
 OF_WEIGHTS = (
@@ -31,7 +30,14 @@ OF_WEIGHTS = (
 
 
 def tree_of_draws(
-    posterior: Any, X: Any, y: Any, predictions: Any, num_chains: int | None, num_draws: int | None, key: Any
+    posterior: Any,
+    X: Any,
+    y: Any,
+    predictions: Any,
+    predictive: Collection[str],
+    num_chains: int | None,
+    num_draws: int | None,
+    key: Any,
 ) -> xr.DataTree:
     """Draws of the parameters as an ``xarray.DataTree``; `Posterior.to_datatree` describes arguments and groups."""
     known = posterior.belief
@@ -45,12 +51,25 @@ def tree_of_draws(
     }
     if model.description.feature_inclusion is None and not any(couples_classes(family) for family in model.families):
         # Parameters that classes may share have no density: part of the prior's mass is where they are equal.
-        groups["log_prior"] = _dataset(_log_prior(model, parameters))
+        groups["log_prior"] = dataset_of_draws(_log_prior(model, parameters))
     if sample_stats:
-        groups["sample_stats"] = _dataset(sample_stats)
+        groups["sample_stats"] = dataset_of_draws(sample_stats)
     if X is not None:
         rows = labelled_rows(X, y, classes=model.schema.classes)
         groups |= _groups_of_data(model, rows, parameters, prior, rng, posterior.model if weighs else None)
+        if "columns" in predictive:
+            # Features that describe a column once more have no distribution of its cells.
+            kept = [i for i, block in enumerate(model.blocks) if not model.schema.derivation(block.columns[0])]
+            blocks, cells = (items_at(of, kept) for of in (model.blocks, model.read(rows.table).whole()))
+            drawn = [
+                draw_tables(blocks, items_at(values.blocks, kept), rows.codes, cells, rng)
+                for values in (parameters, prior)
+            ]
+            names = ("observed_data", "posterior_predictive", "prior_predictive")
+            for name, variables in zip(
+                names, columns_of_tables(blocks, cells, drawn, np.arange(len(rows))), strict=True
+            ):
+                groups[name] = groups[name].assign(variables)
     if predictions is not None:
         of_class = log_normalised(log_joint_under(model, as_rows(predictions), parameters))
         values = {"y": _labels_of_draws(of_class, rng), "proba": np.exp(of_class)}
@@ -66,35 +85,6 @@ def tree_of_draws(
     if weighs:
         attributes |= {"inference": f"{attributes['inference']}, and weights of features", "weights": OF_WEIGHTS}
     return as_tree(groups, attributes)
-
-
-def dataset_of_sites(sites: Sites, values: Mapping[str, np.ndarray]) -> xr.Dataset:
-    """Arrays by site, leading axes (chain, draw), with the names and labels of the other axes."""
-    axes = sites.axes()
-    dims = {site: [name for name, _ in axis] for site, axis in axes.items()}
-    return _dataset(values, dims, {name: coordinate(labels) for axis in axes.values() for name, labels in axis})
-
-
-def as_tree(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> xr.DataTree:
-    """Datasets as the groups of a tree; the tree and each group get the attributes.
-
-    In a tree "/" separates groups, and no variable may have it in its name: it becomes "|", ``km/h_mean`` for example
-    ``km|h_mean``.
-
-    Raises
-    ------
-    ValueError
-        If two variables get the same name.
-    """
-
-    def without_slashes(group: xr.Dataset) -> xr.Dataset:
-        names = [name for name in map(str, {*group.variables, *group.dims}) if "/" in name]
-        return group.rename({name: name.replace("/", "|") for name in names}) if names else group
-
-    tree = xr.DataTree.from_dict({name: without_slashes(group) for name, group in groups.items()})
-    for node in (tree, *tree.children.values()):
-        node.attrs.update(attributes)
-    return tree
 
 
 def _groups_of_data(
@@ -149,27 +139,7 @@ def _labels_of_draws(log_proba: np.ndarray, rng: np.random.Generator) -> np.ndar
 def _rows_to_dataset(values: Mapping[str, np.ndarray], coords: Mapping[str, Any] | None = None) -> xr.Dataset:
     """Arrays of shape (chain, draw, rows) or (chain, draw, rows, classes)."""
     rows = {"row": np.arange(next(iter(values.values())).shape[2]), **(coords or {})}
-    return _dataset(values, {name: ["row", "class"][: value.ndim - 2] for name, value in values.items()}, rows)
-
-
-def _dataset(
-    values: Mapping[str, np.ndarray],
-    dims: Mapping[str, list[str]] | None = None,
-    coords: Mapping[str, Any] | None = None,
-) -> xr.Dataset:
-    """Arrays with leading axes (chain, draw), as `arviz_base.dict_to_dataset` makes them of each array on its own.
-
-    For 500 columns, xarray needs more time to align a thousand arrays than everything else takes.
-    """
-    dims, sample = dims or {}, ("chain", "draw")
-    num_chains, num_draws = next(iter(values.values())).shape[:2]
-    used = {name for site in values for name in dims.get(site, [])}
-    labels = {name: labels for name, labels in (coords or {}).items() if name in used}
-    return xr.Dataset(
-        {site: ((*sample, *dims.get(site, [])), value) for site, value in values.items()},
-        coords={"chain": np.arange(num_chains), "draw": np.arange(num_draws), **labels},
-        attrs=make_attrs(sample_dims=list(sample)),
-    )
+    return dataset_of_draws(values, {name: ["row", "class"][: value.ndim - 2] for name, value in values.items()}, rows)
 
 
 @in_float64

@@ -190,10 +190,6 @@ class RowDensity(LabelDensity):
     def features(self, cells: Cells) -> Callable[[int, int, Any], np.ndarray]:
         return self.feature
 
-    def put_log_joint(self, cells: Cells, out: np.ndarray) -> None:
-        """Put `log_joint` into an array, shape (rows, classes)."""
-        out[...] = self.log_joint(cells)
-
     @in_float64
     def feature(self, i: int, j: int, x: Any) -> np.ndarray:
         """Log density of a feature of block `i` under each class, the parameters integrated out, shape (rows, classes).

@@ -1,6 +1,7 @@
-"""Why a row has its label: the log odds of two classes, feature by feature."""
+"""Why rows have their labels: the log odds of two classes, feature by feature."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from bayesnb.core.deferred import in_float64
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import panel_of_rows, percent, text_color, yes_or_no
 from bayesnb.core.plain_formulas import BEFORE, TOGETHER, two_classes
-from bayesnb.data.read import as_row
+from bayesnb.core.printing import counted
+from bayesnb.data.read import as_table, one_row
+from bayesnb.data.tables import Table
 from bayesnb.model.blocks import Block, columns_alone, features_of, subjects_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.belief import offers
-from bayesnb.posterior.predictions import NATS, nats_of
+from bayesnb.posterior.predictions import FEW, NATS, nats_of
 
 OFFSETS = "; it holds the offsets of the classes, because the class probabilities are given"
 """What the features contribute together under given class probabilities, if they have weights."""
@@ -27,6 +30,9 @@ UNITS = NATS | {"decibans": float(np.log(10) / 10)}
 
 ROUNDING = 1e-12
 """Log odds up to this are rounding errors."""
+
+NUMBERS = 2**24
+"""Log densities in memory at a time, over draws, rows, features and classes."""
 
 LogOdds = Callable[[int, int, Any], np.ndarray]
 """Log odds of two classes that a feature of a block contributes, shape (..., rows), from its cells."""
@@ -59,10 +65,10 @@ class Explanation(PrintedFrame):
         told: dict[str, Any],
         rest: str,
     ) -> None:
-        ends = np.array([_interval(log_odds, draws, [part], told["prob"]) for part in range(len(names))])
-        ends[[name == TOGETHER for name in names]] = np.nan  # no draw of the parameters has this part
+        ends = ends_of_draws(log_odds, draws, told["prob"])
+        ends[:, [name == TOGETHER for name in names]] = np.nan  # no draw of the parameters has this part
         frame = pd.DataFrame(
-            {"log_odds": log_odds, "lower": ends[:, 0], "upper": ends[:, 1]},
+            {"log_odds": log_odds, "lower": ends[0], "upper": ends[1]},
             index=pd.Index(names, name="feature", tupleize_cols=False),
         )
         frame = frame.mask(frame.abs() <= ROUNDING, 0.0)
@@ -117,7 +123,8 @@ class Explanation(PrintedFrame):
         class_, against, unit, prob = (self.attrs[name] for name in ("class", "against", "unit", "prob"))
         log_odds, (_, draws) = self["log_odds"].to_numpy(), self._beside
         values = np.array([log_odds[part].sum() for part in parts])
-        ends = np.array([_interval(log_odds, draws, part, prob) for part in parts])
+        of_parts = None if draws is None else np.stack([draws[:, part].sum(axis=1) for part in parts], axis=1)
+        ends = ends_of_draws(values, of_parts, prob).T
         ends[[name == TOGETHER for name in names]] = np.nan
         panels = panel_of_rows(names, ax=ax, figsize=figsize, row_height=0.26)
         axis, ink = panels.axes[0], text_color()
@@ -160,19 +167,21 @@ class Explanation(PrintedFrame):
         return [*names, "sum"], [*parts, list(range(len(self)))]
 
 
-def _interval(log_odds: np.ndarray, draws: np.ndarray | None, parts: list[int], prob: float) -> np.ndarray:
-    """Equal-tailed interval of the sum of some parts, which reaches to the sum, shape (2,); NaN without draws."""
+def ends_of_draws(found: np.ndarray, draws: np.ndarray | None, prob: float) -> np.ndarray:
+    """Equal-tailed intervals of draws (draws, ...), which reach to what is found (...), shape (2, ...).
+
+    NaN without draws.
+    """
     if draws is None:
-        return np.full(2, np.nan)
-    lower, upper = np.quantile(draws[:, parts].sum(axis=1), [(1 - prob) / 2, (1 + prob) / 2])
-    total = log_odds[parts].sum()
-    return np.array([min(lower, total), max(upper, total)])
+        return np.full((2, *found.shape), np.nan)
+    lower, upper = np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2], axis=0)
+    return np.stack([np.minimum(lower, found), np.maximum(upper, found)])
 
 
 @in_float64
-def evidence_of_row(
+def evidence_of_rows(
     posterior: Any,
-    X_row: Any,
+    X: Any,
     class_: Any,
     against: Any,
     *,
@@ -181,27 +190,95 @@ def evidence_of_row(
     words: bool,
     num_draws: int | None,
     key: Any,
-) -> Explanation:
-    """The log odds of two classes in a row of a `Posterior`; `Posterior.explain` describes arguments and errors."""
+) -> PrintedFrame:
+    """The log odds of two classes in rows of a `Posterior`; `Posterior.explain` describes arguments and errors."""
     proportion("prob", prob)
     scale = nats_of(unit, UNITS)
+    table = as_table(one_row(X))
+    if not table.num_rows:
+        raise ValueError("X_row has no rows: give at least one")
+    parameters = None
+    if offers(posterior, "a distribution of the parameters"):
+        parameters = posterior.few_draws(None, num_draws, key)
+    if table.num_rows == 1:
+        found = _parts_of_rows(posterior, table, class_, against, parameters, words=words)
+        told = dict(zip(("class", "against"), posterior.classes[found.pair[0]].tolist(), strict=True))
+        draws = None if found.draws is None else found.draws[:, 0] / scale
+        told |= {"unit": unit, "prob": prob}
+        return Explanation(found.names, found.texts, found.log_odds[0] / scale, draws, told, found.rest)
+    parts, step = [], max(1, NUMBERS // (4 * FEW * len(posterior.classes) * len(posterior.model.schema.columns)))
+    for start in range(0, table.num_rows, step):
+        rows = np.arange(start, min(start + step, table.num_rows))
+        found = _parts_of_rows(posterior, table.take(rows), class_, against, parameters, words=False)
+        numbers = np.stack([found.log_odds, *ends_of_draws(found.log_odds, found.draws, prob)], axis=-1) / scale
+        numbers[np.abs(numbers) <= ROUNDING] = 0.0
+        numbers[:, [name == TOGETHER for name in found.names], 1:] = np.nan
+        parts.append((posterior.classes[found.pair], numbers))
+    pair, numbers = map(np.concatenate, zip(*parts, strict=True))
+    names = [(row, name) for row in table.row_names for name in found.names]
+    frame = pd.DataFrame(
+        np.repeat(pair, len(found.names), axis=0), columns=["class", "against"], index=_index_of_rows(names)
+    ).assign(**dict(zip(["log_odds", "lower", "upper"], numbers.reshape(-1, 3).T, strict=True)))
+    frame.attrs = {"unit": unit, "prob": prob}
+    heading = f"Log odds of two classes in {counted(table.num_rows, 'row')} in {unit}"
+    heading += f", lower and upper: {percent(prob)} interval" * (parameters is not None)
+    return PrintedFrame(frame, heading, [f"{TOGETHER}: {found.rest}."] * bool(found.rest))
+
+
+def _index_of_rows(names: list[tuple[Any, Any]]) -> pd.MultiIndex:
+    """Row and feature, of which either may be a tuple."""
+    levels = [pd.Index(list(level), tupleize_cols=False) for level in zip(*names, strict=True)]
+    return pd.MultiIndex.from_arrays(levels, names=["row", "feature"])
+
+
+@dataclass(frozen=True)
+class _PartsOfRows:
+    """Parts of the log odds of two classes in rows.
+
+    Attributes
+    ----------
+    pair : array of int, shape (rows, 2)
+        The two classes of each row.
+    names, texts : list
+        Names of the parts, and the cells of the first row.
+    log_odds : array, shape (rows, parts)
+    draws : array of shape (draws, rows, parts), or None
+    rest : str
+        Why features contribute more together than alone.
+    """
+
+    pair: np.ndarray
+    names: list[Any]
+    texts: list[str]
+    log_odds: np.ndarray
+    draws: np.ndarray | None
+    rest: str
+
+
+def _parts_of_rows(
+    posterior: Any, table: Table, class_: Any, against: Any, parameters: Any, *, words: bool
+) -> _PartsOfRows:
+    """The parts of rows, under draws of the parameters too; with `words` those of a single row."""
     model, density = posterior.model, posterior.belief.predicting
-    chunks = model.read(as_row(X_row))
+    chunks = model.read(table)
     cells, read = chunks.whole(), density.chunks(chunks).whole(warn=False)
-    log_joint = np.add(*density.log_ratio(read))[0]
-    pair = two_classes(posterior.classes.tolist(), log_joint, class_, against)
-    class_, against = (posterior.classes.tolist()[c] for c in pair)
-    total = _odds(log_joint, pair)
-    if np.isnan(total):
+    log_joint = np.add(*density.log_ratio(read))
+    labels = posterior.classes.tolist()
+    pair = np.array([two_classes(labels, joint, class_, against) for joint in log_joint])
+    total = odds_of_rows(log_joint, pair)
+    if np.isnan(total).any():
+        row = int(np.isnan(total).argmax())
+        class_, against = (labels[c] for c in pair[row])
         raise ValueError(
-            f"the row has probability zero under {class_!r} and under {against!r}, so that their odds are not "
+            f"{'the row' if len(total) == 1 else f'row {row}'} has probability zero under {class_!r} and under "
+            f"{against!r}, so that their odds are not "
             "defined: name other classes with class_= and against=, or fit with nb.Exact(), whose prior leaves "
             "everything possible"
         )
     features = [
         feature
         for i, block in enumerate(model.blocks)
-        for feature in _features_of_row(model, block, cells[i], words=words)
+        for feature in _features_of_row(model, block, cells[i][:1], words=words)
     ]
     order = sorted(range(len(features)), key=lambda k: features[k][:2])
     features = [features[k] for k in order]
@@ -211,41 +288,41 @@ def evidence_of_row(
     texts = ["", *(features[k][3] for k in starts)]
 
     def parts(log_class_prob: np.ndarray, log_odds: LogOdds) -> np.ndarray:
-        """Shape (..., parts)."""
+        """Shape (..., rows, parts)."""
         by_block = [
             _block_odds(block, x, log_odds, i, words=words)
             for i, (block, x) in enumerate(zip(model.blocks, cells, strict=True))
         ]
         of_columns = np.add.reduceat(np.concatenate(by_block, axis=-1)[..., order], starts, axis=-1)
-        return np.concatenate([_odds(log_class_prob, pair)[..., None], of_columns], axis=-1)
+        return np.concatenate([odds_of_rows(log_class_prob[..., None, :], pair)[..., None], of_columns], axis=-1)
 
     of_feature = density.features(read)
-    found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(of_feature(i, j, x), pair))
+    found = parts(log(posterior.class_probs()), lambda i, j, x: odds_of_rows(of_feature(i, j, x), pair))
     belief, draws = posterior.belief, None
-    if offers(posterior, "a distribution of the parameters"):
-        drawn, parameters = belief.model, posterior.few_draws(None, num_draws, key)
+    if parameters is not None:
+        drawn = belief.model
         draws = parts(
             drawn.log_class_prob(parameters),
-            lambda i, j, x: _odds(drawn.feature_log_likelihood(parameters, i, j, x), pair),
-        ).reshape(-1, len(names))
-    rest = posterior.belief.density.rest
+            lambda i, j, x: odds_of_rows(drawn.feature_log_likelihood(parameters, i, j, x), pair),
+        ).reshape(-1, *found.shape)
+    rest = belief.density.rest
     if rest:
         names, texts = [*names, TOGETHER], [*texts, ""]
-        found = np.append(found, _rest_of_odds(total, found))
+        found = np.concatenate([found, _rest_of_odds(total, found)[:, None]], axis=1)
         # Given the parameters, the features are independent: under each draw this part is zero.
-        draws = None if draws is None else np.pad(draws, ((0, 0), (0, 1)))
-        if getattr(posterior.belief.density, "log_given", None) is not None:
+        draws = None if draws is None else np.pad(draws, ((0, 0), (0, 0), (0, 1)))
+        if getattr(belief.density, "log_given", None) is not None:
             rest += OFFSETS
             if draws is not None:
-                draws[:, -1], draws[:, 0] = draws[:, 0] - found[0], found[0]
-    told = {"class": class_, "against": against, "unit": unit, "prob": prob}
-    return Explanation(names, texts, found / scale, None if draws is None else draws / scale, told, rest)
+                draws[..., -1], draws[..., 0] = draws[..., 0] - found[:, 0], found[:, 0]
+    return _PartsOfRows(pair, names, texts, found, draws, rest)
 
 
-def _odds(log_density: np.ndarray, pair: tuple[int, int]) -> np.ndarray:
-    """Difference of two classes on the last axis; NaN where both are impossible."""
+def odds_of_rows(log_density: np.ndarray, pair: np.ndarray) -> np.ndarray:
+    """Difference of each row's two classes, or of two for all, shape (..., rows); NaN where both are impossible."""
+    rows = np.arange(log_density.shape[-2])
     with np.errstate(invalid="ignore"):
-        return np.asarray(log_density[..., pair[0]] - log_density[..., pair[1]])
+        return np.asarray(log_density[..., rows, pair[:, 0]] - log_density[..., rows, pair[:, 1]])
 
 
 def _rest_of_odds(total: np.ndarray, parts: np.ndarray) -> np.ndarray:
@@ -256,17 +333,17 @@ def _rest_of_odds(total: np.ndarray, parts: np.ndarray) -> np.ndarray:
 
 
 def _block_odds(block: Block, x: Any, log_odds: LogOdds, i: int, *, words: bool) -> np.ndarray:
-    """Log odds that the features of a block contribute, or its words, shape (..., features)."""
+    """Log odds that the features of a block contribute, or its words in a single row, shape (..., rows, features)."""
     if not (words and block.has_totals):
-        return np.concatenate([log_odds(i, j, x) for j, _ in enumerate(features_of(block))], axis=-1)
+        return np.stack([log_odds(i, j, x) for j, _ in enumerate(features_of(block))], axis=-1)
     at, counts = _words(x)
     whole = log_odds(i, 0, x)
     if not len(at):
-        return whole[..., :0]
+        return whole[..., None, :0]
     rows = np.arange(len(at))
     alone = scipy.sparse.csr_array((counts, (rows, at)), shape=(len(at), x.shape[1]))
     own = log_odds(i, 0, alone if "sparse" in block.family.takes else dense(alone))
-    return own + _rest_of_odds(whole[..., 0], own)[..., None] * counts / counts.sum()
+    return (own + _rest_of_odds(whole[..., 0], own)[..., None] * counts / counts.sum())[..., None, :]
 
 
 def _words(x: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -198,7 +198,8 @@ class _FittedBlock:
         if self.follows and not lacking.any():
             return _log_density_without(self.prior, self.statistics, x, rows, refitted=True)
         if isinstance(self.prior.family, FeatureInclusion) and not lacking.any():
-            return self._under_both_hypotheses(x, rows)
+            of_rows = [cells.sum(axis=-1) for cells in self._under_both_hypotheses(x, rows)]
+            return np.concatenate([np.empty((0, len(rows.classes))), *of_rows])
         without = np.array(self.posterior.row_log_predictive(x) if held is None else held)
         if not lacking.any():
             # Without the row, only its own class changes.
@@ -209,8 +210,8 @@ class _FittedBlock:
             without[~lacking] = self.left_out(x[~lacking], rows.take(~lacking))
         return without
 
-    def _under_both_hypotheses(self, x: Any, rows: Rows) -> np.ndarray:
-        """As `left_out`, of features that may not depend on the class.
+    def _under_both_hypotheses(self, x: Any, rows: Rows) -> Iterator[np.ndarray]:
+        """As `cells_left_out`, of features that may not depend on the class, some rows at a time.
 
         Under either hypothesis, the evidence of the rest is the evidence of all data divided by the row's density given
         the rest. The Bayes factor without a row therefore takes one division.
@@ -219,7 +220,6 @@ class _FittedBlock:
         after, nobody = self.posterior.family, replace(rows, codes=np.zeros_like(rows.codes))
         own_class = _given_the_rest(replace(self.prior, family=prior.family), self.statistics, x, rows)
         together = _given_the_rest(replace(self.prior, family=prior.shared), self.statistics.pooled(), x, nobody)
-        found = np.empty((len(rows), len(rows.classes)))
         for (piece, own), (_, of_all) in zip(own_class, together, strict=True):
             of_classes = (
                 np.array(after.row_log_predictive(x[piece]))[..., None]
@@ -228,8 +228,18 @@ class _FittedBlock:
             )
             of_classes[np.arange(len(own)), rows.codes[piece]] = own
             log_odds = self.posterior.log_odds - (own - of_all)
-            found[piece] = log_mixture(log_odds[:, None], of_classes, of_all[:, None]).sum(axis=-1)
-        return found
+            yield log_mixture(log_odds[:, None], of_classes, of_all[:, None])
+
+    def cells_left_out(self, x: Any, rows: Rows) -> np.ndarray | None:
+        """As `left_out`, of each column (rows, classes, columns), all of them at once; None if that is not possible."""
+        if self.prior.is_joint or self.follows:
+            return None
+        if isinstance(self.prior.family, FeatureInclusion):
+            return np.concatenate([*self._under_both_hypotheses(x, rows)])
+        without = np.array(cells_log_predictive(self.posterior, dense(x).astype(np.float64)))
+        for piece, own in _given_the_rest(self.prior, self.statistics, x, rows):
+            without[np.arange(len(rows))[piece], rows.codes[piece]] = own
+        return without
 
     @cached_property
     def features(self) -> list[tuple[Any, Any]]:
@@ -299,8 +309,11 @@ def _of_features_without(posterior: Any, rows: Rows) -> Callable[[Cells, Rows], 
 
     def of_closed_form(chunk: Cells, some: Rows) -> Found:
         for i, (block, x) in enumerate(zip(blocks, chunk, strict=True)):
-            for j, (columns, feature) in enumerate(block.features):
-                yield slice(None), i, j, feature.left_out(x[:, columns], some)
+            # A column costs as much for few rows as for many.
+            cells = block.cells_left_out(x, some) if x.shape[1] > len(some) else None
+            for j, (columns, feature) in enumerate(block.features if cells is None else [(None, None)] * x.shape[1]):
+                own = feature.left_out(x[:, columns], some) if cells is None else cells[..., j]
+                yield slice(None), i, j, own
 
     def of_draws(chunk: Cells, some: Rows) -> Found:
         for i, (block, x) in enumerate(zip(posterior.model.blocks, chunk, strict=True)):

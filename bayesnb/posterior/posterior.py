@@ -1,25 +1,22 @@
 """The methods of every posterior."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import dense
 from bayesnb.core.checking import a_type, by_label, in_order_of_classes, warn, warns_once, whole_number
 from bayesnb.core.deferred import pd
 from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
 from bayesnb.core.running import random_generator
-from bayesnb.data.read import as_table, labelled_rows
-from bayesnb.families.bins import Resolution, as_written
+from bayesnb.data.read import labelled_rows
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.blocks import ModelStatistics, parameter_notes
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import CLASS_SITE, spread_class_prior
 from bayesnb.model.problem import Problem, count_more
-from bayesnb.model.program import draw_cells, draw_codes, to_table
 from bayesnb.posterior.belief import Belief, offers, require
 from bayesnb.posterior.predictions import Predictions
 
@@ -112,38 +109,6 @@ def _hyper_lines(
         labels, cells = _cell_rows(name, [("", ("",)), *axes[name]], moments)
         lines += [f"  {label} = {cell}" if cell else f"  {label}" for label, [cell] in zip(labels, cells, strict=True)]
     return lines
-
-
-# --------------------------------------------------------------------------------------------------
-# New rows from the posterior predictive distribution
-# --------------------------------------------------------------------------------------------------
-
-
-def _within_bins(family: Any, drawn: Any) -> Any:
-    """For bins on a lattice, cells beyond them move to the nearest end: no data tell of other values."""
-    inner = getattr(family, "family", family)
-    step = getattr(inner, "step", 0.0)
-    if not step:
-        return drawn
-    within = as_written(np.clip(drawn, inner.edges[0] + step / 2, inner.edges[-1] - step / 2), step)
-    return within if inner is family else np.where(drawn == 0, 0.0, within)
-
-
-def _as_rounded(drawn: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """Cells with the resolution and range of the observed ones, in columns where a value occurs twice."""
-    seen = Resolution.of(observed)
-    rounded = as_written(seen.round(drawn), np.where(seen.step > 0, seen.step, 1.0))
-    return np.where(seen.tied, np.clip(rounded, seen.first, seen.last), drawn)
-
-
-def mean_total_count(problem: Problem | None) -> int | None:
-    """Mean total of the count vectors in the data, rounded; None without data or count vectors."""
-    if problem is None:
-        return None
-    for block, counted in zip(problem.model.blocks, problem.statistics_to_pool, strict=True):
-        if block.has_totals and counted.n.sum() > 0:  # type: ignore[attr-defined]
-            return round(float(counted.total.sum() / counted.n.sum()))  # type: ignore[attr-defined]
-    return None
 
 
 # --------------------------------------------------------------------------------------------------
@@ -283,7 +248,7 @@ class Posterior(Printed, Predictions):
         num_draws: int | None = None,
         key: Any = 0,
     ) -> Any:
-        r"""The log odds of two classes in a row, and what each feature contributes to them.
+        r"""The log odds of two classes in a row, or in each of many, and what each feature contributes to them.
 
         .. math::
             \log \frac{p(y=c \mid x, D)}{p(y=k \mid x, D)} = \log \frac{p(c \mid D)}{p(k \mid D)}
@@ -295,8 +260,8 @@ class Posterior(Printed, Predictions):
 
         Parameters
         ----------
-        X_row : table of shape (1, columns), array or list of shape (columns,), pandas.Series or mapping
-            One row, such as ``X.iloc[[0]]``. A series or a mapping has the names of the columns as keys.
+        X_row : table of shape (rows, columns), array or list of shape (columns,), pandas.Series or mapping
+            One row, such as ``X.iloc[[0]]``, or many. A series or a mapping has the names of the columns as keys.
         class_, against : label, optional
             Positive numbers support the first class, negative ones the second. By default the most probable class of
             the row, and the most probable other one.
@@ -304,7 +269,8 @@ class Posterior(Printed, Predictions):
         prob : float, default 0.89
             Posterior probability of the intervals.
         words : bool, default True
-            Whether each word of a count vector has a row of its own, rather than the whole vector one.
+            Whether each word of a count vector has a row of its own, rather than the whole vector one. Of many rows the
+            whole vector has one.
         num_draws : int, optional
             Draws in each chain for the intervals; as for `proba_draws`.
         key : int or JAX key, default 0
@@ -319,6 +285,9 @@ class Posterior(Printed, Predictions):
             has a row of its own. The two classes, unit and `prob` are in ``attrs``. The frame prints them, and prints
             rounding errors as 0. Its ``plot()`` draws it, as `plot_evidence` does.
 
+            Of many rows, the index has row and feature: the names of a pandas index, else positions. The columns
+            ``class`` and ``against`` have the two classes, which may differ by row.
+
             ``log_odds``
                 What the feature contributes, exactly zero if its cell is missing. The column adds up to the difference
                 of the two classes in `predict_log_proba`, to rounding.
@@ -330,7 +299,7 @@ class Posterior(Printed, Predictions):
         Raises
         ------
         TypeError, ValueError
-            If there is not exactly one row, a class is unknown, both classes are the same or there is only one, the
+            If there is no row, a class is unknown, both classes are the same or there is only one, the
             unit is unknown, `prob` is not between 0 and 1, or the row is impossible under both classes.
 
         Notes
@@ -371,9 +340,9 @@ class Posterior(Printed, Predictions):
         >>> bool(abs(posterior.explain(row)["log_odds"].sum() - (log_proba[0] - log_proba[1])) < 1e-9)
         True
         """
-        from bayesnb.posterior.explain import evidence_of_row
+        from bayesnb.posterior.explain import evidence_of_rows
 
-        return evidence_of_row(
+        return evidence_of_rows(
             self, X_row, class_, against, unit=unit, prob=prob, words=words, num_draws=num_draws, key=key
         )
 
@@ -470,21 +439,9 @@ class Posterior(Printed, Predictions):
         tuple
             The table (a pandas frame where the columns have names, else an array) and the labels.
         """
-        if total_count is None:
-            total_count = mean_total_count(self.generative.problem)
-        known, num_rows, rng = self.generative, whole_number("num_rows", num_rows), random_generator(key)
-        model = known.model
-        codes = draw_codes(known.class_probs(), num_rows, rng)
-        cells = draw_cells(model.blocks, known.belief.draw_for_rows(codes, rng), num_rows, rng, total_count)
-        if like is None:
-            cells = [_within_bins(block.family, drawn) for block, drawn in zip(model.blocks, cells, strict=True)]
-        else:
-            observed = model.read(as_table(like)).whole()
-            cells = [
-                _as_rounded(drawn, dense(x)) if block.is_measured else drawn
-                for block, drawn, x in zip(model.blocks, cells, observed, strict=True)
-            ]
-        return to_table(model.schema, model.blocks, cells), model.schema.classes[codes]
+        from bayesnb.posterior.new_rows import new_rows
+
+        return new_rows(self, whole_number("num_rows", num_rows), like, random_generator(key), total_count)
 
     @warns_once
     def to_datatree(
@@ -493,6 +450,7 @@ class Posterior(Printed, Predictions):
         y: Any = None,
         *,
         predictions: Any = None,
+        predictive: Collection[str] = ("y",),
         num_chains: int | None = None,
         num_draws: int | None = None,
         key: Any = 0,
@@ -506,6 +464,9 @@ class Posterior(Printed, Predictions):
             With both, the tree also has the groups that need data.
         predictions : table, shape (new rows, columns), optional
             Rows without labels, for the group of that name.
+        predictive : {("y",), ("y", "columns")}, default ("y",)
+            With ``"columns"``, each column of the model is in ``observed_data``, ``posterior_predictive`` and
+            ``prior_predictive``, for ArviZ's predictive plots. Each draw is a table as large as the data: take few.
         num_chains, num_draws : int, optional
             As for `Posterior.draws`. Exact draws come in chains, like NUTS's, so that ArviZ treats both alike.
         key : int or JAX key, default 0
@@ -520,20 +481,28 @@ class Posterior(Printed, Predictions):
             ``log_likelihood`` with two variables, of which ``arviz.loo`` takes one (``var_name="y"``, log
             p(y | x, theta), to judge the classifier; ``var_name="joint"``, log p(x, y | theta), to judge the model of
             features and labels together), ``posterior_predictive`` and ``prior_predictive`` with labels ``y`` drawn
-            given each row's features. With `predictions`: drawn labels ``y`` and class probabilities ``proba`` of the
-            new rows. Of a posterior with weights of features ``log_likelihood`` has no ``y``, and its ``joint`` is
-            without weights; the attribute ``weights`` says what else.
+            given each row's features. With ``"columns"``: cells drawn given each row's label and totals of count
+            vectors, without those that are missing in X; of categories codes. With `predictions`: drawn labels ``y``
+            and class probabilities ``proba`` of the new rows. Of a posterior with weights of features
+            ``log_likelihood`` has no ``y``, and its ``joint`` is without weights; the attribute ``weights`` says what
+            else.
 
         Raises
         ------
         ValueError
-            If the posterior is a point, which has no draws; or if one of X and y comes without the other.
+            If the posterior is a point, which has no draws; if one of X and y comes without the other; or if
+            `predictive` is another, or names columns and there are no data.
         """
         from bayesnb.posterior.datatree import tree_of_draws
 
+        if isinstance(predictive, str) or not {"y"} <= {*predictive} <= {"y", "columns"}:
+            raise ValueError(f'predictive is {predictive!r}: give ("y",) or ("y", "columns")')
+        if X is None and "columns" in predictive:
+            raise ValueError("predictive names columns, whose draws are compared with data: give X and y")
+
         if (X is None) != (y is None):
             raise ValueError("X and y come together: log p(y | x, theta) needs both")
-        return tree_of_draws(self, X, y, predictions, num_chains, num_draws, key)
+        return tree_of_draws(self, X, y, predictions, predictive, num_chains, num_draws, key)
 
     def save(self, path: Any, *, scorer: bool | None = None) -> None:
         """Write the posterior to a netCDF file, which `bayesnb.load` and ``xarray.open_datatree`` read.

@@ -72,7 +72,7 @@ def nats_of(unit: Any, units: Mapping[str, float] = NATS) -> float:
     return units[unit]
 
 
-def _decision_rule(
+def decision_rule(
     classes: np.ndarray, *, loss: Any = None, confidence: float | None = None, abstain: Any = None
 ) -> Rule:
     """From class probabilities, shape (rows, classes), to labels, shape (rows,); arguments as for `Posterior.predict`.
@@ -236,7 +236,7 @@ class Predictions:
             If X does not have the columns of the fit, or a cell is outside its family's support.
         """
         density = self.belief.density
-        return self._filled(density, density.put_log_joint, X)
+        return self._filled(density, lambda cells, out: np.copyto(out, density.log_joint(cells)), X)
 
     def _filled(self, density: LabelDensity, put: Callable[[Cells, np.ndarray], None], X: Any) -> np.ndarray:
         return density.chunks(self.model.read(as_rows(X))).fill(put, len(self.model.schema.classes))
@@ -322,7 +322,7 @@ class Predictions:
         >>> posterior.predict([[1], [0], [np.nan]], confidence=0.7)
         array(['ill', 'well', None], dtype=object)
         """
-        decide = _decision_rule(self.model.schema.classes, loss=loss, confidence=confidence, abstain=abstain)
+        decide = decision_rule(self.model.schema.classes, loss=loss, confidence=confidence, abstain=abstain)
         return decide(self.predict_proba(X))
 
     def decision_boundary(self) -> tuple[np.ndarray, float]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,9 @@ from bayesnb.core.arrays import log
 from bayesnb.core.checking import require_no_new_class
 from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
+from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.label_scores import LabelScores
-from bayesnb.core.panels import chosen
+from bayesnb.core.panels import chosen, percent
 from bayesnb.core.printing import DataTable, Paragraph, Piece
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import warn_of_absent_classes
@@ -36,10 +37,10 @@ from bayesnb.posterior.posterior import Posterior
 # --------------------------------------------------------------------------------------------------
 
 
-class WeightsFrame(pd.DataFrame):
+class WeightsFrame(PrintedFrame):
     """The weights of a `WeightedPosterior`: ``mean``, ``sd``, ``lower`` and ``upper`` by feature.
 
-    What pandas makes of it, such as a sorted or a rounded frame, is an ordinary frame again.
+    All columns are printed. What pandas makes of it, such as a sorted or a rounded frame, is an ordinary frame again.
 
     See Also
     --------
@@ -55,11 +56,10 @@ class WeightsFrame(pd.DataFrame):
     ['mean', 'sd', 'lower', 'upper']
     """
 
-    _metadata: ClassVar[list[str]] = ["_shared"]
-
     def __init__(self, columns: Mapping[str, Any], features: Sequence[Any], *, shared: bool) -> None:
-        super().__init__(columns, index=pd.Index(features, name="feature", tupleize_cols=False))
-        self._shared = shared
+        frame = pd.DataFrame(columns, index=pd.Index(features, name="feature", tupleize_cols=False))
+        super().__init__(frame, f"Weights of features, lower and upper: {percent(PROB)} interval")
+        self._beside = shared
 
     def plot(
         self,
@@ -106,7 +106,7 @@ class WeightsFrame(pd.DataFrame):
         >>> figure = weighted.weights.plot(max_features=5)
         """
         table = self if features is None else self.iloc[chosen("features", features, self.index)]
-        if self._shared:
+        if self._beside:
             if features is not None:
                 raise ValueError(f"features is {features!r}, and all features share one weight: leave it out")
             table = table.head(1).set_axis(["all features"])
@@ -122,7 +122,7 @@ class WeightsFrame(pd.DataFrame):
             at_label="naive Bayes",
             limits=(0.0, None),
         )
-        weights = "One weight of all features" if self._shared else f"Weights of {number}"
+        weights = "One weight of all features" if self._beside else f"Weights of {number}"
         return forest([rows], title=f"{weights} (0: no effect, 1: as in naive Bayes)", ax=ax, figsize=figsize)
 
 
@@ -188,6 +188,9 @@ class WeightedPosterior(Posterior):
 
     label_scores: LabelScores | None = None
     """Of the rows that the weights were learned from; other rows, and files, have none."""
+
+    importances: np.ndarray | None = None
+    """Mean absolute log odds of each column over the same rows, if each feature has a weight."""
 
     def __init__(self, unweighted: Posterior, feature_weights: FeatureWeights) -> None:
         self.unweighted = unweighted

@@ -18,6 +18,7 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem, Unlabelled
 from bayesnb.population.class_probs import ClassProbsEstimate
 from bayesnb.population.moved_columns import Drift
+from bayesnb.posterior.effects_frame import Effects
 from bayesnb.posterior.explain import Explanation
 from bayesnb.posterior.kinds import (
     AveragedPosterior,
@@ -49,6 +50,7 @@ __all__ = [
     "ColumnGrouping",
     "Comparison",
     "Drift",
+    "Effects",
     "ExactPosterior",
     "Explanation",
     "FamilyChoice",

@@ -27,8 +27,8 @@ from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.given import Given
 from bayesnb.families.spanning_trees import edge_probabilities
 from bayesnb.model.blocks import EVERY_COLUMN
-from bayesnb.model.bound import bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes
+from bayesnb.model.open_schema import bound_to
 from bayesnb.posterior.kinds import Fitted, description_of
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.grouping import group_columns

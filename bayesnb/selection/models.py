@@ -216,7 +216,10 @@ def compare_models(
     {'both': 1.0, 'bill alone': 0.0}
     """
     if not isinstance(models, Mapping):
-        raise TypeError(f"models is {a_type(models)}: give a mapping from names to posteriors or models")
+        raise TypeError(
+            f"models is {a_type(models)}: give a mapping from names to posteriors or models, such as "
+            'nb.compare_models({"one": posterior, "other": other}, X, y)'
+        )
     if len(models) < 2:
         raise ValueError(f"there are {len(models)} models: give at least two to compare")
     prior_probs = _read_prior(prior, list(models))

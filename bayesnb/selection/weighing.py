@@ -33,6 +33,7 @@ from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.problem import Problem
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.belief import offers, require
+from bayesnb.posterior.importance import importances
 from bayesnb.posterior.kinds import Fitted, posterior_of
 from bayesnb.posterior.left_out import (
     DensityError,
@@ -191,13 +192,7 @@ def weight_features(
     >>> posterior.predict_proba(X[:1]).round(2), weighted.predict_proba(X[:1]).round(2)
     (array([[0.99, 0.01]]), array([[0.75, 0.25]]))
     """
-    if isinstance(posterior, Model | Family):
-        exact = Exact()
-        problem = read_for_inference(as_model(posterior), exact, X, y, sample_weight)
-        warn_of_quantities(problem)
-        given: Posterior = exact.fit(problem)
-    else:
-        given = posterior_of(posterior)
+    given = _exact_or_given(posterior, X, y, sample_weight)
     if is_dask(X):
         X, y, sample_weight = sample_dask(X, y, sample_weight, key)
     rows = read_rows(X, y, sample_weight)
@@ -207,7 +202,19 @@ def weight_features(
     return found
 
 
-def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Posterior:
+def _exact_or_given(given: Posterior | Fitted | Model | Family, X: Any, y: Any, sample_weight: Any) -> Posterior:
+    """The posterior of what is given; of a model in closed form, whose features may describe columns once more."""
+    if not isinstance(given, Model | Family):
+        return posterior_of(given)
+    exact = Exact()
+    problem = read_for_inference(as_model(given), exact, X, y, sample_weight)
+    warn_of_quantities(problem)
+    return exact.fit(problem)
+
+
+def weighted_or_plain(
+    posterior: Posterior | Model, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0
+) -> Posterior:
     """The posterior with a weight for each feature, or a shared one for many; itself where none can be learned.
 
     None can be learned from one class, from densities that are zero or infinite, or from weighted rows of an average
@@ -220,6 +227,7 @@ def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: An
     UserWarning
         If there are more than `MOST_FEATURES`: what all share.
     """
+    posterior = _exact_or_given(posterior, X, y, sample_weight)
     if posterior.plain is not posterior or not offers(posterior, "a closed form") or len(posterior.classes) < 2:
         return posterior
     found = posterior
@@ -355,6 +363,10 @@ def _learn(
         no_information=share,
     )
     weighted = WeightedPosterior(unweighted, weights)
+    if not shared:
+        weighted.importances = importances(
+            weighted, np.pad(likelihood.log_ratio, ((1, 0), (0, 0), (0, 0))), likelihood.row_weights
+        )
     if not offers(unweighted, "draws of a sampler"):
         of_features = np.pad((likelihood.log_ratio @ found.mode[: found.num_weights]).T, ((0, 0), (1, 0)))
         log_proba = log_normalised(weighted.belief.density.joined(left_out.log_class_prob, of_features))

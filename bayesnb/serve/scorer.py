@@ -3,9 +3,10 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
-from itertools import pairwise
-from typing import Any, ClassVar, Self
+from functools import cached_property, partial
+from io import BytesIO
+from math import prod
+from typing import Any, Self
 from zlib import crc32
 
 import numpy as np
@@ -64,27 +65,9 @@ class Reading:
         return len(self.categories) if self.categories is not None else len(self.edges or ()) + (self.edges is not None)
 
 
-@dataclass(frozen=True)
-class NumberBins:
-    """Codes of numbers: the position among intervals that hold their lower ends; of a missing one the last code.
-
-    Attributes
-    ----------
-    number : int
-        Which number.
-    edges : array, shape (edges,)
-        Ascending.
-    """
-
-    number: int
-    edges: np.ndarray
-
-    axes: ClassVar[dict[str, str]] = {"edges": "E"}
-
-    def codes(self, numbers: np.ndarray) -> np.ndarray:
-        """Codes, shape (rows,), from numbers (numbers, rows)."""
-        x = numbers[self.number]
-        return np.where(np.isnan(x), len(self.edges) + 1, np.searchsorted(self.edges, x, side="right"))
+def codes_in_bins(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """How many of some ascending edges are not above each number; one more than there are edges for a missing one."""
+    return np.where(np.isnan(numbers), len(edges) + 1, np.searchsorted(edges, numbers, side="right"))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -114,34 +97,27 @@ class Tables:
     coding: np.ndarray
     stride: np.ndarray
 
-    axes: ClassVar[dict[str, str]] = {"entries": "CE", "start": "F", "coding": "FK", "stride": "FK"}
-
     def log_density(self, codes: np.ndarray) -> np.ndarray:
         """What the features add, from codes (codes, rows)."""
         places = self.start[:, None] + codes[self.coding[:, 0]] * self.stride[:, :1]
-        for k in range(1, self.coding.shape[1]):
+        for k in range(1, self.coding.shape[1]):  # a sum over an axis of one code takes five times as long
             places += codes[self.coding[:, k]] * self.stride[:, k : k + 1]
         return self.entries.take(places, axis=1)
 
 
 class Features:
-    """Features of one kind that are numbers. Arrays have the axes of `axes`: F features, C classes."""
+    """Features of one kind, each of one number; the last axis of every array is that of the features."""
 
-    axes: ClassVar[dict[str, str]]
-
-    def take(self, feature: int, number: int) -> Self:
-        """One of the features, of another number."""
-        which = [feature]
-        arrays = {name: getattr(self, name)[..., which] for name in self.axes}
-        return type(self)(**arrays | {"number": np.array([number])})
+    def take(self, features: Sequence[int], number: np.ndarray) -> Self:
+        """Some of the features, of other numbers."""
+        return type(self)(**{name: array[..., features] for name, array in vars(self).items()} | {"number": number})
 
 
-def joined_features[F: Features](parts: Sequence[F]) -> F | None:
-    """Features of one kind as one record; None if there are none."""
-    if not parts:
-        return None
-    names = parts[0].axes
-    return type(parts[0])(**{name: np.concatenate([getattr(one, name) for one in parts], axis=-1) for name in names})
+def joined_features[F: Features](parts: Sequence[F]) -> F:
+    """Features of one kind as one record."""
+    return type(parts[0])(
+        **{name: np.concatenate([vars(one)[name] for one in parts], axis=-1) for name in vars(parts[0])}
+    )
 
 
 @dataclass(frozen=True)
@@ -160,6 +136,20 @@ class StudentT(Features):
     has_zero : array of int, shape (features,)
         Whether a zero has the log density `at_zero`.
     loc, scale, exponent, constant, at_zero : array, shape (classes, features)
+
+    See Also
+    --------
+    Gaussian, LogNormal, Exponential, Hurdle : Their posteriors state one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> posterior = nb.Exponential(concentration=np.array([[3.0], [5.0]]), rate=np.array([[2.0], [4.0]]))
+    >>> posterior.scorer().log_density(np.array([[0.0, 1.0]])).round(3)
+    array([[[ 0.405, -1.216]],
+    <BLANKLINE>
+           [[ 0.223, -1.116]]])
     """
 
     number: np.ndarray
@@ -171,10 +161,6 @@ class StudentT(Features):
     exponent: np.ndarray
     constant: np.ndarray
     at_zero: np.ndarray
-
-    axes: ClassVar[dict[str, str]] = dict.fromkeys(("number", "is_log", "is_linear", "has_zero"), "F") | dict.fromkeys(
-        ("loc", "scale", "exponent", "constant", "at_zero"), "CF"
-    )
 
     @classmethod
     def of(cls, loc: np.ndarray, scale: np.ndarray, exponent: np.ndarray, constant: np.ndarray) -> Self:
@@ -215,6 +201,20 @@ class RisingFactorials(Features):
         s.
     up, down, constant : array, shape (classes, features)
         a, b and c.
+
+    See Also
+    --------
+    Poisson, Geometric, NegativeBinomial : Their posteriors state one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> posterior = nb.Poisson(concentration=np.array([[2.0], [3.0]]), rate=np.ones((2, 1)))
+    >>> posterior.scorer().log_density(np.array([[0.0, 2.0]])).round(3)
+    array([[[-1.386, -0.981]],
+    <BLANKLINE>
+           [[-2.079, -0.981]]])
     """
 
     number: np.ndarray
@@ -222,8 +222,6 @@ class RisingFactorials(Features):
     up: np.ndarray
     down: np.ndarray
     constant: np.ndarray
-
-    axes: ClassVar[dict[str, str]] = {"number": "F", "shift": "F", "up": "CF", "down": "CF", "constant": "CF"}
 
     @classmethod
     def of(cls, shift: float, up: np.ndarray, down: np.ndarray, constant: np.ndarray) -> Self:
@@ -255,14 +253,24 @@ class MultivariateT:
         It measures squared distances from `loc`.
     df : array, shape (classes,)
         Degrees of freedom.
+
+    See Also
+    --------
+    MultivariateGaussian : Its posterior states one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb.families import MultivariateT
+    >>> feature = MultivariateT(np.arange(2), np.zeros((1, 2)), np.eye(2)[None], np.array([5.0]))
+    >>> feature.log_density(np.array([[0.0, 1.0], [0.0, np.nan]])).round(3)
+    array([[[-0.228, -2.243]]])
     """
 
     numbers: np.ndarray
     loc: np.ndarray
     matrix: np.ndarray
     df: np.ndarray
-
-    axes: ClassVar[dict[str, str]] = {"numbers": "K", "loc": "CK", "matrix": "CKK", "df": "C"}
 
     @cached_property
     def _roots(self) -> dict[tuple[int, ...], tuple[np.ndarray, ...]]:
@@ -323,18 +331,22 @@ class Scorer:
         Labels, and names of the columns that rows have.
     code_readings, number_readings : tuple of Reading
         How a row becomes codes and numbers, in the order in which the features count them.
-    bins : tuple of NumberBins
-        Further codes, made of numbers.
-    tables, students, counts, vectors
-        The features, kind by kind.
+    bins : tuple of (int, array of shape (edges,))
+        Further codes, made of numbers (`codes_in_bins`): which number, and its edges.
+    tables : Tables
+        The features that are looked up.
+    densities : tuple of StudentT, RisingFactorials or MultivariateT
+        The other features.
     weight : array, shape (features,)
-        Of the features that are no tables.
+        Of the other features.
     subjects : tuple
         Names of what the features describe, in the order of an explanation.
     subject : array of int, shape (features,)
-        Which of them each feature describes, kind by kind; features of weight zero are left out.
-    log_class_prob, offset : array, shape (classes,)
-        p of the rows, and b.
+        Which of them each feature describes, in the order above; features of weight zero are left out.
+    log_class_prob : array, shape (classes,)
+        p of the rows.
+    offset : float or array of shape (classes,)
+        b.
     log_given : array of shape (classes,), or None
         g, class probabilities of another population. None if they are those of the rows.
     share, share_of_feature : float
@@ -350,11 +362,15 @@ class Scorer:
     >>> from bayesnb.serve.scorer import Reading, Scorer, Tables
     >>> log_density = np.log([[0.2, 0.8, 1.0], [0.9, 0.1, 1.0]])  # of a missing cell zero
     >>> start, coding, stride = np.zeros(1, int), np.zeros((1, 1), int), np.ones((1, 1), int)
-    >>> scorer = Scorer.of(
+    >>> scorer = Scorer(
     ...     classes=("ham", "spam"),
     ...     columns=("subject",),
     ...     code_readings=(Reading(0, categories=("free", "hello")),),
+    ...     number_readings=(),
+    ...     bins=(),
     ...     tables=Tables(log_density, start, coding, stride),
+    ...     densities=(),
+    ...     weight=np.empty(0),
     ...     subjects=("subject",),
     ...     subject=np.zeros(1, int),
     ...     log_class_prob=np.log([0.5, 0.5]),
@@ -369,32 +385,19 @@ class Scorer:
     columns: tuple[Any, ...]
     code_readings: tuple[Reading, ...]
     number_readings: tuple[Reading, ...]
-    bins: tuple[NumberBins, ...]
+    bins: tuple[tuple[int, np.ndarray], ...]
     tables: Tables
-    students: StudentT
-    counts: RisingFactorials
-    vectors: tuple[MultivariateT, ...]
+    densities: tuple[Any, ...]
     weight: np.ndarray
     subjects: tuple[Any, ...]
     subject: np.ndarray
     log_class_prob: np.ndarray
-    offset: np.ndarray
+    offset: Any = 0.0
     log_given: np.ndarray | None = None
     share: float = 0.0
     share_of_feature: float = 0.0
     forms: tuple[tuple[int, str, str, tuple[str, ...]], ...] = ()
     label_scores: LabelScores | None = None
-
-    axes: ClassVar[dict[str, str]] = dict.fromkeys(("log_class_prob", "offset", "log_given"), "C")
-
-    @classmethod
-    def of(cls, *, log_class_prob: np.ndarray, **given: Any) -> Self:
-        """A scorer with nothing in place of what is not given."""
-        number = len(log_class_prob)
-        nothing: dict[str, Any] = dict.fromkeys(("code_readings", "number_readings", "bins", "vectors"), ())
-        nothing |= {"tables": _nothing_of(Tables, number), "students": _nothing_of(StudentT, number)}
-        nothing |= {"counts": _nothing_of(RisingFactorials, number), "weight": np.ones(0), "offset": np.zeros(number)}
-        return cls(**nothing | given, log_class_prob=log_class_prob)
 
     def with_class_probs(self, probs: np.ndarray) -> Self:
         """The scorer for another population, with its class probabilities (classes,)."""
@@ -408,14 +411,14 @@ class Scorer:
         return self.share > 0 or self.log_given is not None
 
     @cached_property
-    def _log_prior(self) -> np.ndarray:
+    def _log_prior_of_rows(self) -> np.ndarray:
         joint = self.log_class_prob + self.offset
         return joint - joint.max() - np.log(np.exp(joint - joint.max()).sum())
 
     @property
-    def class_probs(self) -> np.ndarray:
-        """Class probabilities before any cell is seen, shape (classes,)."""
-        return np.exp(self._log_prior if self.log_given is None else self.log_given)
+    def log_prior(self) -> np.ndarray:
+        """Log class probabilities before any cell is seen, shape (classes,)."""
+        return self._log_prior_of_rows if self.log_given is None else self.log_given
 
     def contributions(self, codes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """What each feature adds to the log joint density, shape (classes, features, rows).
@@ -425,15 +428,13 @@ class Scorer:
         codes : array of int, shape (code readings, rows)
         numbers : array, shape (number readings, rows)
         """
-        codes = np.concatenate([codes, *(bins.codes(numbers)[None] for bins in self.bins)])
-        parts = [self.tables.log_density(codes)]
-        if len(self.weight):
-            kinds = (self.students, self.counts)
-            dense = [kind.log_density(numbers) for kind in kinds if len(kind.number)]
-            density = np.concatenate([*dense, *(vector.log_density(numbers) for vector in self.vectors)], axis=1)
-            by_class = mixed(np.moveaxis(density, 0, -1), self.log_class_prob, self.share_of_feature)
-            parts.append(self.weight[:, None] * np.moveaxis(by_class, -1, 0))
-        return np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
+        codes = np.concatenate([codes, *(codes_in_bins(numbers[k], edges)[None] for k, edges in self.bins)])
+        of_tables = self.tables.log_density(codes)
+        if not self.densities:
+            return of_tables
+        density = np.concatenate([kind.log_density(numbers) for kind in self.densities], axis=1)
+        by_class = mixed(np.moveaxis(density, 0, -1), self.log_class_prob, self.share_of_feature)
+        return np.concatenate([of_tables, self.weight[:, None] * np.moveaxis(by_class, -1, 0)], axis=1)
 
     def log_joint(self, codes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """Log joint density of rows and classes up to a number for each row, shape (rows, classes).
@@ -450,7 +451,7 @@ class Scorer:
 
     def joined(self, of_features: np.ndarray) -> np.ndarray:
         """`log_joint` from the sum of the contributions of all features, shape (rows, classes)."""
-        joint = self._log_prior + mixed(of_features, self._log_prior, self.share)
+        joint = self._log_prior_of_rows + mixed(of_features, self._log_prior_of_rows, self.share)
         return joint + log_correction(self.log_given, self.log_class_prob)
 
     @staticmethod
@@ -473,12 +474,10 @@ class Scorer:
         TypeError
             If a label, a name or a category is neither text, a number, a boolean nor a tuple of these.
         """
-        arrays: list[np.ndarray] = []
-        told = json.dumps(_as_plain(self, arrays)).encode()
-        shapes = json.dumps([[array.dtype.str, array.shape] for array in arrays]).encode()
-        parts = [told, shapes, b"".join(array.tobytes() for array in arrays)]
-        lengths = b"".join(len(part).to_bytes(8, "little") for part in parts)
-        body = lengths + b"".join(parts)
+        arrays: list[bytes] = []
+        told = json.dumps(self, default=partial(_as_plain, arrays=arrays)).encode()
+        numbers = b"".join(arrays)
+        body = len(told).to_bytes(8, "little") + len(numbers).to_bytes(8, "little") + told + numbers
         return MARKER + crc32(body).to_bytes(4, "little") + body
 
     @classmethod
@@ -492,118 +491,76 @@ class Scorer:
         """
         try:
             return cls._read(memoryview(raw))
-        except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError, RecursionError) as error:
+        except Exception as error:  # whatever forged bytes lead to
             raise ValueError(f"the bytes are no scorer of this version of bayesnb, or are damaged ({error})") from error
 
     @classmethod
     def _read(cls, raw: memoryview) -> Self:
         _insist(bytes(raw[: len(MARKER)]) == MARKER, "they do not begin as one")
         body = raw[len(MARKER) + 4 :]
-        lengths = [int.from_bytes(body[8 * k : 8 * k + 8], "little") for k in range(3)]
-        ends = np.cumsum([24, *lengths], dtype=object).tolist()
-        _insist(len(body) >= ends[-1], "they end too early")
-        _insist(crc32(body[: ends[-1]]) == int.from_bytes(raw[len(MARKER) :][:4], "little"), "their sum is another")
-        told, shapes, numbers = (body[start:end] for start, end in pairwise(ends))
-        arrays, at = [], 0
-        for kind, shape in json.loads(bytes(shapes)):
-            _insist(kind in ("<f8", "<i8") and all(type(size) is int and size >= 0 for size in shape), "of an array")
-            number = int(np.prod(shape, dtype=object))
-            arrays.append(np.frombuffer(numbers, kind, number, at).reshape(shape).copy())  # aligned
-            at += 8 * number
-        found = _from_plain(json.loads(bytes(told)), arrays)
+        start = 16 + int.from_bytes(body[:8], "little")
+        end = start + int.from_bytes(body[8:16], "little")
+        _insist(len(body) >= end, "they end too early")
+        _insist(crc32(body[:end]) == int.from_bytes(raw[len(MARKER) :][:4], "little"), "their sum is another")
+        found = _from_plain(json.loads(bytes(body[16:start])), BytesIO(body[start:end]))
         _insist(isinstance(found, cls), "they hold something else")
         found.check()
         return found
 
     def check(self) -> None:
-        """Raise ValueError if parts do not fit each other, so that predictions could fail or read other memory."""
+        """Raise an error if parts do not fit each other: rows of the lowest and of the highest codes need them."""
         _insist(all(0 <= share < 1 for share in (self.share, self.share_of_feature)), "of a share")
-        num_codes, num_numbers, number = len(self.code_readings), len(self.number_readings), len(self.classes)
-        scores = [] if self.label_scores is None else [self.label_scores]
-        for record in (self, self.tables, self.students, self.counts, *self.vectors, *self.bins, *scores):
-            _check_axes(record, number)
-        for bins in self.bins:
-            _insist(0 <= bins.number < num_numbers, "of bins")
-        for reading in (*self.code_readings, *self.number_readings):
-            _insist(0 <= reading.column < len(self.columns), "of a reading")
-        described = [self.students.number, self.counts.number, *(vector.numbers for vector in self.vectors)]
-        for places, most in (
-            *((numbers, num_numbers) for numbers in described),
-            (self.tables.coding, num_codes + len(self.bins)),
-            (self.subject, len(self.subjects)),
-            *((one.code, number) for one in scores),
-        ):
-            _insist(places.dtype.kind == "i" and bool(((places >= 0) & (places < most)).all()), "of a feature")
-        sizes = [reading.num_codes for reading in self.code_readings]
-        sizes += [len(bins.edges) + 1 for bins in self.bins]  # the code of a missing cell is one more
-        last = self.tables.start + (np.array([*sizes, 0])[self.tables.coding] * self.tables.stride).sum(axis=1)
-        inside = (self.tables.start >= 0) & (self.tables.stride >= 0).all(axis=1)
-        _insist(bool((inside & (last < self.tables.entries.shape[1])).all()), "of a table")
-        of_kinds = len(self.students.number) + len(self.counts.number) + len(self.vectors)
-        _insist(len(self.weight) == of_kinds and len(self.subject) == of_kinds + len(self.tables.start), "of weights")
+        columns = [reading.column for reading in (*self.code_readings, *self.number_readings)]
+        _insist(all(0 <= column < len(self.columns) for column in columns), "of a reading")
+        _insist(all(number >= 0 for number, _ in self.bins), "of bins")
+        _insist(len(np.bincount(self.subject, minlength=len(self.subjects))) == len(self.subjects), "of a subject")
+        number, highest = len(self.classes), [reading.num_codes for reading in self.code_readings]
+        for codes, cell in ((0 * np.array(highest, int), 1.0), (np.array(highest, int), np.nan)):
+            with np.errstate(all="ignore"):
+                found = self.contributions(codes[:, None], np.full((len(self.number_readings), 1), cell))
+                joint = self.joined(found.sum(axis=1).T)
+            _insist(found.shape == (number, len(self.subject), 1) and joint.shape == (1, number), "of a feature")
+        _insist(self.label_scores is None or len(self.label_scores.thresholds(0.5)) == number, "of label scores")
 
 
 # --------------------------------------------------------------------------------------------------
 # Records as text and arrays
 # --------------------------------------------------------------------------------------------------
 
-MARKER = b"\x93bayesnb scorer 1\x00"
+MARKER = b"\x93bayesnb scorer 2\x00"
 """How the bytes of a scorer begin, with the version of their form."""
 
 RECORDS = {
-    kind.__name__: kind
-    for kind in (Scorer, Reading, NumberBins, Tables, StudentT, RisingFactorials, MultivariateT, LabelScores)
+    kind.__name__: kind for kind in (Scorer, Reading, Tables, StudentT, RisingFactorials, MultivariateT, LabelScores)
 }
 
 
-def _nothing_of(kind: Any, num_classes: int) -> Any:
-    """A record of features without a feature."""
-    sizes = {"C": num_classes, "K": 1}
-    return kind(
-        **{
-            name: np.zeros([sizes.get(axis, 0) for axis in axes], int if axes[0] == "F" and name != "shift" else float)
-            for name, axes in kind.axes.items()
-        }
-    )
-
-
-def _as_plain(value: Any, arrays: list[np.ndarray]) -> Any:
-    """A record as JSON writes it, with the places of its arrays, which go into a list."""
+def _as_plain(value: Any, arrays: list[bytes]) -> dict[str, Any]:
+    """A record, or an array without its numbers, which go into a list, as JSON writes them."""
     if isinstance(value, np.ndarray):
-        arrays.append(np.ascontiguousarray(value, dtype="<i8" if value.dtype.kind in "biu" else "<f8"))
-        return {"array": len(arrays) - 1}
+        kind = "<i8" if value.dtype.kind in "biu" else "<f8"
+        arrays.append(value.astype(kind).tobytes())
+        return {"array": [kind, value.shape]}
     if is_dataclass(value):
-        own = {one.name: _as_plain(getattr(value, one.name), arrays) for one in fields(value)}
-        return {"record": type(value).__name__} | own
-    if isinstance(value, tuple):
-        return [_as_plain(one, arrays) for one in value]
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
+        return {"record": type(value).__name__} | {one.name: getattr(value, one.name) for one in fields(value)}
     raise TypeError(f"a scorer in a file holds text, numbers, booleans and tuples of these, not {value!r}")
 
 
-def _from_plain(value: Any, arrays: Sequence[np.ndarray]) -> Any:
+def _from_plain(value: Any, numbers: BytesIO) -> Any:
+    """What `_as_plain` wrote, the numbers of arrays in the order in which it wrote them."""
     if isinstance(value, list):
-        return tuple(_from_plain(one, arrays) for one in value)
+        return tuple(_from_plain(one, numbers) for one in value)
     if not isinstance(value, dict):
         return value
-    if "array" in value:
-        return arrays[value["array"]]
-    return RECORDS[value.pop("record")](**{name: _from_plain(one, arrays) for name, one in value.items()})
+    if "record" in value:
+        return RECORDS[value.pop("record")](**{name: _from_plain(one, numbers) for name, one in value.items()})
+    kind, shape = value["array"]
+    _insist(kind in ("<f8", "<i8") and min(shape, default=0) >= 0, "of an array")
+    array = np.frombuffer(numbers.read(8 * prod(shape)), kind).reshape(shape)
+    _insist(kind == "<f8" or array.min(initial=0) >= 0, "of a place")
+    return array
 
 
 def _insist(condition: bool, told: str) -> None:
     if not condition:
         raise ValueError(told)
-
-
-def _check_axes(record: Any, num_classes: int) -> None:
-    """Raise ValueError if the arrays of a record do not have its axes."""
-    sizes = {"C": num_classes}
-    for name, axes in record.axes.items():
-        array = getattr(record, name)
-        if array is None and name == "log_given":
-            continue
-        _insist(isinstance(array, np.ndarray) and array.ndim == len(axes), f"of {name}")
-        for axis, size in zip(axes, array.shape, strict=True):
-            _insist(sizes.setdefault(axis, size) == size, f"of {name}")

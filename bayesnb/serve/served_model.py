@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from types import NoneType
 from typing import Any
 
@@ -28,7 +27,7 @@ from bayesnb.core.label_scores import NO_SCORES
 from bayesnb.core.plain_formulas import BEFORE, TOGETHER, two_classes, with_fallback
 from bayesnb.core.recipes import RECIPES, read_dates
 from bayesnb.core.sealed_files import sealed_image
-from bayesnb.serve.scorer import MARKER, Reading, Scorer
+from bayesnb.serve.scorer import MARKER, Reading, Scorer, codes_in_bins
 
 Cells = Any
 """Cells of a column, a list or an array."""
@@ -128,15 +127,14 @@ class ServedModel:
         self.columns = scorer.columns
         mixed = len(kinds := {*map(type, scorer.classes)}) > 1 or tuple in kinds
         self.classes = _object_cells(scorer.classes) if mixed else np.array(scorer.classes)
-        codes, numbers = scorer.code_readings, scorer.number_readings
+        numbers = scorer.number_readings
+        readings = (*scorer.code_readings, *numbers)
         # Dates are read once for all that is derived of them, and follow the columns.
-        self._dates = list(dict.fromkeys(date for one in (*codes, *numbers) if (date := _date_of(one))))
+        self._dates = list(dict.fromkeys(date for one in readings if (date := _date_of(one))))
         place: Any = {date: len(self.columns) + k for k, date in enumerate(self._dates)}
-        at = [place.get(_date_of(one), one.column) for one in (*codes, *numbers)]
-        code_readers = [_code_reader(one, self.columns[one.column]) for one in codes]
-        number_readers = [_number_reader(one, self.columns[one.column]) for one in numbers]
-        self._code_readers = list(zip(at[: len(codes)], code_readers, strict=True))
-        self._number_readers = list(zip(at[len(codes) :], number_readers, strict=True))
+        self._readers = [
+            (place.get(_date_of(one), one.column), _reader(one, self.columns[one.column])) for one in readings
+        ]
         self._lowest = np.array([[one.lowest] for one in numbers])
         self._whole = np.array([[one.whole] for one in numbers])
         accurate = [min(one.highest, ACCURATE_COUNT if one.whole else np.inf) for one in numbers]
@@ -188,13 +186,11 @@ class ServedModel:
             self._write_numbers(columns)
         columns += [read_dates(_object_cells(columns[at]), self.columns[at], form) for at, form in self._dates]
         unseen: dict[Any, dict[Any, int]] = {}
-        codes = np.empty((len(self._code_readers), num_rows), dtype=np.intp)
-        for k, (column, encode) in enumerate(self._code_readers):
-            codes[k] = encode(columns[column], unseen)
-        numbers = np.empty((len(self._number_readers), num_rows))
-        for k, (column, read) in enumerate(self._number_readers):
-            numbers[k] = read(columns[column])
-        if numbers.size:
+        read = [read_column(columns[at], unseen) for at, read_column in self._readers]
+        num_codes, num_numbers = len(self._scorer.code_readings), len(self._lowest)
+        codes = np.array(read[:num_codes], dtype=np.intp).reshape(num_codes, num_rows)
+        numbers = np.array(read[num_codes:], dtype=np.float64).reshape(num_numbers, num_rows)
+        if num_numbers:
             # A missing cell compares as false.
             wrong = (numbers < self._lowest) | (numbers > self._highest)
             wrong |= self._whole & (numbers != np.rint(numbers)) & (numbers == numbers)
@@ -257,14 +253,12 @@ class ServedModel:
             If cells count as missing: categories that the fit did not see, numbers that a chosen family does not hold.
         """
         scorer = self._scorer
-        return with_fallback(scorer.proba(scorer.log_joint(*self._read(X))), 0.0, scorer.class_probs)
+        return with_fallback(scorer.proba(scorer.log_joint(*self._read(X))), 0.0, np.exp(scorer.log_prior))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log probability of each class, shape (rows, classes); the rest as for `predict_proba`."""
         scorer = self._scorer
-        with np.errstate(divide="ignore"):
-            instead = np.log(scorer.class_probs)
-        return with_fallback(scorer.log_proba(scorer.log_joint(*self._read(X))), -np.inf, instead)
+        return with_fallback(scorer.log_proba(scorer.log_joint(*self._read(X))), -np.inf, scorer.log_prior)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, shape (rows,); the rest as for `predict_proba`."""
@@ -346,8 +340,7 @@ class ServedModel:
         log_joint = scorer.joined(of_features.sum(axis=1)[None])[0]
         labels = self.classes.tolist()
         one, other = two_classes(labels, log_joint, class_, against)
-        with np.errstate(divide="ignore"):
-            prior = np.log(scorer.class_probs)
+        prior = scorer.log_prior
         parts = np.bincount(scorer.subject, of_features[one] - of_features[other], len(scorer.subjects))
         found = {BEFORE: prior[one] - prior[other]} | dict(zip(scorer.subjects, parts, strict=True))
         if scorer.has_weights:
@@ -380,33 +373,26 @@ def _date_of(reading: Reading) -> tuple[int, str | None] | None:
     return (reading.column, dict(reading.settings).get("form")) if reading.recipe == "date" else None
 
 
-def _number_reader(reading: Reading, name: Any) -> Callable[[Cells], np.ndarray]:
-    """The function of the cells of a column that gives numbers."""
-    if reading.recipe not in RECIPES:  # a copy
-        return partial(_as_numbers, name=name)
-    recipe = partial(RECIPES[reading.recipe], **dict(reading.settings))
-    return lambda cells: _as_numbers(recipe(_object_cells(cells)), name)
+def _reader(reading: Reading, name: Any) -> Callable[[Cells, dict[Any, dict[Any, int]]], Any]:
+    """The function of the cells of a column that gives codes or numbers, and puts unseen values into a dict."""
+    missing, recipe = reading.num_codes, RECIPES.get(reading.recipe)  # none of a copy
 
+    def made_of(cells: Cells) -> Cells:
+        return cells if recipe is None else recipe(_object_cells(cells), **dict(reading.settings))
 
-def _code_reader(reading: Reading, name: Any) -> Callable[[Cells, dict[Any, dict[Any, int]]], Any]:
-    """The function of the cells of a column that gives codes, and puts values that were not seen into a dict."""
-    missing = reading.num_codes
-    if reading.edges is not None:
-        numbers_of, edges = _number_reader(reading, name), np.array(reading.edges)
+    if reading.categories is None:
+        edges = None if reading.edges is None else np.array(reading.edges)
 
-        def codes_of_numbers(cells: Cells, unseen: dict[Any, dict[Any, int]]) -> np.ndarray:
-            numbers = numbers_of(cells)
-            return np.where(np.isnan(numbers), missing, np.searchsorted(edges, numbers, side="right"))
+        def numbers_of(cells: Cells, unseen: dict[Any, dict[Any, int]]) -> np.ndarray:
+            numbers = _as_numbers(made_of(cells), name)
+            return numbers if edges is None else codes_in_bins(numbers, edges)
 
-        return codes_of_numbers
-    recipe = RECIPES.get(reading.recipe)
-    codes: dict[Any, int] = dict(zip(reading.categories or (), range(missing), strict=True)) | {None: missing}
+        return numbers_of
+    codes: dict[Any, int] = dict(zip(reading.categories, range(missing), strict=True)) | {None: missing}
     other = missing - 1 if reading.others else missing
 
     def codes_of(cells: Cells, unseen: dict[Any, dict[Any, int]]) -> list[int]:
-        if recipe is not None:
-            cells = recipe(_object_cells(cells), **dict(reading.settings))
-        if isinstance(cells, np.ndarray):
+        if isinstance(cells := made_of(cells), np.ndarray):
             cells = cells.tolist()
         try:
             found = [codes.get(cell, -1) for cell in cells]

@@ -183,6 +183,19 @@ def test_sparse_equals_dense(family, weighted, rng):
         np.testing.assert_allclose(one.log_density, other.log_density, rtol=0, atol=1e-11)
 
 
+@pytest.mark.parametrize("options", [{}, {"feature_inclusion": 0.4}], ids=str)
+@pytest.mark.parametrize("family", [nb.Bernoulli(), nb.Gaussian(0.0, 1.0, 1.0, 1.0), nb.Gaussian()], ids=repr)
+def test_few_rows_of_many_columns_are_those_of_all_rows(family, options, rng):
+    """Fewer rows than columns are computed for all columns at once."""
+    X = rng.integers(0, 2, (30, 12)).astype(float)
+    X[4, 3] = np.nan
+    y, weights = rng.integers(0, 3, 30), rng.uniform(0.5, 2.0, 30) if not options else None
+    posterior = nb.fit(nb.NaiveBayes(family, **options), X, y, sample_weight=weights)
+    places = np.array([0, 4, 29])
+    all_rows, few = (features_left_out(posterior, rows_of(posterior, X, y, weights), each) for each in (None, places))
+    np.testing.assert_allclose(few.log_density, all_rows.log_density[places], rtol=0, atol=1e-11)
+
+
 def test_rows_of_many_chunks_keep_their_place(rng, monkeypatch):
     monkeypatch.setattr("bayesnb.data.tables.Table.chunk_cells", 2**16)
     X, y = rng.normal(size=(20_000, 20)), rng.integers(0, 3, 20_000)

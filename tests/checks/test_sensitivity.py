@@ -250,3 +250,17 @@ def test_quantiles_are_those_of_scipy(distribution, reference, float64):
     levels = np.array([[0.1], [0.5], [0.9]])
     np.testing.assert_allclose(quantile(distribution, levels), reference.ppf(levels), rtol=1e-6)
     np.testing.assert_allclose(cdf(distribution, reference.ppf(levels)), levels + 0 * A, rtol=1e-6)
+
+
+def test_a_conflict_says_how_much_it_is():
+    """The size that is printed, by the cumulative distance of two normal distributions; and the change of rows."""
+    x = np.linspace(*stats.norm.ppf([1 / 4001, 4000 / 4001]), 20001)
+    before, after = stats.norm.cdf(x), stats.norm.cdf(x - 0.23)
+    parts = [p * np.log2(2 * p / (before + after)) for p in (before, after)]
+    assert np.sqrt(np.sum(parts) / np.sum(before + after)) == pytest.approx(0.05, abs=0.003)
+    posterior = nb.fit(nb.Bernoulli(20.0, 2.0), [[0]] * 9 + [[1]], ["a", "b"] * 5)
+    assert "nb.sensitivity(posterior, X)" in str(nb.sensitivity(posterior))
+    found = nb.sensitivity(posterior, [[0], [1]])
+    largest = found.probabilities["prior"].abs().max()
+    assert f"No class probability of the rows changes by more than {largest:.2g}" in " ".join(str(found).split())
+    assert "A conflict is not" not in str(nb.sensitivity(nb.fit(nb.Bernoulli(), [[0], [1]], ["a", "b"])))

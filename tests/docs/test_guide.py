@@ -27,6 +27,7 @@ LONG = {
     "unlabelled",
     "use-jax-transformations",
     "weights",
+    "write-a-prior-of-your-own",
     "write-an-inference",
 }
 """Pages that sample or compile for more than two seconds run in the slow suite."""

@@ -217,8 +217,9 @@ def test_an_estimator_explains_what_it_predicts(penguins):
     found = fitted.explain(row.assign(other=1), "Adelie", "Gentoo")
     log_proba = fitted.predict_log_proba(row)[0]
     assert found["log_odds"].sum() == pytest.approx(log_proba[0] - log_proba[2], abs=1e-9)
-    with pytest.raises(ValueError, match="X_row has 2 rows: give exactly one"):
-        fitted.explain(X.iloc[:2])
+    many = fitted.explain(X.iloc[:2], "Adelie", "Gentoo")["log_odds"].groupby("row").sum()
+    log_proba = fitted.predict_log_proba(X.iloc[:2])
+    np.testing.assert_allclose(many, log_proba[:, 0] - log_proba[:, 2], atol=1e-9)
     with pytest.raises(NotFittedError):
         NaiveBayesClassifier().explain(row)
 

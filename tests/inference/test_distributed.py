@@ -27,7 +27,7 @@ from bayesnb.estimators import GaussianNB, NaiveBayesClassifier
 from bayesnb.families.moments import Moments
 from bayesnb.inference import sources
 from bayesnb.inference.sources import sample_dask
-from bayesnb.model.bound import OpenSchema
+from bayesnb.model.open_schema import OpenSchema
 
 CLASSES = ["a", "b", "c", "d"]
 CATEGORIES = {"island": ("x", "y", "z"), "size": (1, 2, 5, 9)}

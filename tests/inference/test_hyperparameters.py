@@ -178,3 +178,21 @@ def test_gibbs_learns_where_no_row_has_a_label():
     posterior = nb.fit(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), X, None, nb.Gibbs(50, 100, 4), classes=2, key=0)
     a = posterior.hyperparameters()["x_concentration"]
     np.testing.assert_allclose(np.sort(posterior.mean()["x_rate"].ravel()), (a + np.array([28, 308])) / 8, rtol=0.05)
+
+
+def test_a_learned_mean_moves_on_its_own_scale():
+    """Thousands of a unit: the cells of a class have a multivariate t distribution, given the prior mean."""
+    rng = np.random.default_rng(5)
+    x, y = rng.normal([[3000.0], [5000.0]], 300.0, (2, 8)), np.repeat(["a", "b"], 8)
+    model = nb.NaiveBayes(nb.Gaussian(dist.Normal(3000.0, 2000.0), 0.5, 3.0, 2e5))
+    posterior = nb.fit(model, x.reshape(-1, 1), y, GIBBS, key=1)
+    grid = np.linspace(-5000, 13000, 800)
+    shape = 2e5 / 3.0 * (np.eye(8) + 1 / 0.5)
+    density = stats.norm.logpdf(grid, 3000.0, 2000.0)
+    for of_class in x:
+        density += [stats.multivariate_t.logpdf(of_class, np.full(8, loc), shape, df=6) for loc in grid]
+    expected = softmax(density) @ grid
+    drawn = posterior.draws()["x_loc"]
+    assert np.abs(z_scores(drawn, expected)).max() < CRITICAL_Z
+    assert drawn.std() == pytest.approx(np.sqrt(softmax(density) @ (grid - expected) ** 2), rel=0.15)
+    assert np.nanmax(posterior.diagnostics.r_hat) < 1.05

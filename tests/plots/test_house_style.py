@@ -119,6 +119,11 @@ PLOTS: dict[str, Plot] = {
     "proba": Plot(lambda **options: few_rows(*penguins(), **options), classes=True),
     "proba of many classes": Plot(lambda **options: few_rows(*many_classes(), **options), classes=True),
     "evidence": Plot(lambda **options: nb.plot_evidence(mails()[0], mails()[1].head(1), num_draws=5, **options)),
+    "effects": Plot(
+        lambda **options: nb.plot_effects(penguins()[0], penguins()[1], max_panels=3, num_draws=5, **options), panels=3
+    ),
+    "effect": Plot(lambda **options: nb.plot_effect(penguins()[0], "bill_depth_mm", num_draws=5, **options)),
+    "effect of categories": Plot(lambda **options: nb.plot_effect(penguins()[0], "island", num_draws=5, **options)),
     "telling features": Plot(lambda **options: told().plot(**options), panels=3, classes=True),
     "prior and posterior": Plot(
         lambda **options: nb.plot_prior_posterior(

@@ -139,3 +139,64 @@ def test_columns_that_are_described_again_have_no_joint_density(table):
     assert "log_likelihood" not in tree
     assert {*tree.posterior_predictive.data_vars} == {"y"}
     assert "described more than once" in tree.attrs["weights"]
+
+
+def test_predictive_columns_have_the_moments_of_the_fit_and_of_the_prior():
+    """Given the label: the mean of a class over its rows is that of the Student t, negative binomial and Dirichlet."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], [4, 6])
+    X = pd.DataFrame({"height": rng.normal(3, 2, 10), "leaves": rng.poisson(4, 10), "bark": rng.choice([*"pq"], 10)})
+    X = X.astype({"leaves": float}).mask(rng.uniform(size=X.shape) < 0.2)
+    features = {"height": nb.Gaussian(2.0, 0.5, 3.0, 4.0), "leaves": nb.Poisson(3.0, 1.0), "bark": nb.Categorical(2.0)}
+    posterior = nb.fit(nb.NaiveBayes(features), X, y)
+    tree = posterior.to_datatree(X, y, predictive=("y", "columns"), num_draws=500, key=2)
+    observed = tree.observed_data
+    np.testing.assert_array_equal(observed["leaves"], X["leaves"].dropna())
+    np.testing.assert_array_equal(observed["bark"], (X["bark"].dropna() == "q").astype(int))
+    for group, moments in {"posterior_predictive": posterior.mean(), "prior_predictive": None}.items():
+        for name, site, before in (("height", "mean", 2.0), ("leaves", "rate", 3.0), ("bark", "prob", 0.5)):
+            cells = tree[group][name]
+            assert cells.dtype.kind == ("f" if name == "height" else "i")
+            rows = cells.coords[cells.dims[-1]].values
+            for c, label in enumerate("ab"):
+                expected = before if moments is None else np.ravel(moments[f"{name}_{site}"][c])[-1]
+                of_draws = cells.values[..., y[rows] == label].mean(axis=-1).ravel()
+                error = of_draws.std() / np.sqrt(of_draws.size)
+                assert abs(of_draws.mean() - expected) < 4.5 * error, (group, name, label)
+    # The variance of a count given its class is mean + var of the rate; two rows of a draw share the rate.
+    leaves = tree.prior_predictive["leaves"].values[..., :2].reshape(-1, 2)
+    assert np.var(leaves[:, 0]) == pytest.approx(3.0 + 3.0, rel=0.15)
+    assert np.cov(leaves.T)[0, 1] == pytest.approx(3.0, rel=0.2)
+    with pytest.raises(ValueError, match="predictive is 'columns'"):
+        posterior.to_datatree(X, y, predictive="columns")
+    with pytest.raises(ValueError, match="give X and y"):
+        posterior.to_datatree(predictive=("y", "columns"))
+
+
+OF_COLUMNS = {
+    "plot_ppc_dist": {"var_names": ["height", "leaves"]},
+    "plot_ppc_rootogram": {"var_names": ["leaves", "bark"]},
+    "plot_ppc_pit": {"var_names": ["height", "leaves"]},
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_predictive_plots_of_columns(table):
+    X, y, _ = table
+    model = nb.NaiveBayes({"height": nb.Gaussian(), "bark": nb.Categorical(), "leaves": nb.Poisson()})
+    posterior = nb.fit(model, X, y)
+    tree = posterior.to_datatree(X, y, predictive=("y", "columns"), num_draws=10)
+    for name, options in OF_COLUMNS.items():
+        plots = getattr(az, name)(tree, **options)
+        assert len(plots.viz["plot"].data_vars) == 2
+    prior = posterior.model.prior_predictive(X, y, num_draws=10)
+    assert az.plot_ppc_dist(prior, group="prior_predictive", kind="ecdf") is not None
+    mpl.pyplot.close("all")
+
+
+def test_predictive_columns_are_in_the_tree_once(table):
+    X, y, _ = table
+    model = nb.NaiveBayes({"height": nb.Gaussian(), "again": (nb.Histogram(num_bins=5), ["height"])})
+    weighted = nb.weight_features(model, X, y)
+    tree = weighted.to_datatree(X, y, predictive=("y", "columns"), num_draws=5)
+    assert {*tree.prior_predictive.data_vars} == {"y", "height"}

@@ -45,6 +45,28 @@ def test_missing_cells_contribute_exactly_nothing(posteriors, table, kind):
         np.testing.assert_array_equal(found.to_numpy(), expected * len(features))
 
 
+@pytest.mark.parametrize("kind", EXPLAINED)
+def test_many_rows_are_those_of_each_row(posteriors, table, kind):
+    posterior, new = posteriors[kind], table[2].iloc[:4].set_axis(list("abcd"))
+    for pair in ((None, None), ("oak", "fir")):
+        found = posterior.explain(new, *pair, num_draws=3, key=1)
+        assert found.index.names == ["row", "feature"]
+        for row in new.index:
+            alone = posterior.explain(new.loc[[row]], *pair, words=False, num_draws=3, key=1)
+            own = found.loc[row]
+            assert own.index.tolist() == alone.index.tolist()
+            np.testing.assert_allclose(own[alone.columns].astype(float), alone, rtol=1e-9, atol=1e-12)
+            assert (own[["class", "against"]] == [alone.attrs["class"], alone.attrs["against"]]).all(axis=None)
+
+
+def test_many_rows_of_a_classifier_have_the_names_of_the_index():
+    X = pd.DataFrame({"u": [1, 0, 1, 0], "v": list("abab")}, index=[7, 3, 5, 9])
+    found = nb.NaiveBayesClassifier().fit(X, ["p", "q", "p", "q"]).explain(X)
+    assert found.index.unique("row").tolist() == [7, 3, 5, 9]
+    assert repr(found).startswith("Log odds of two classes in 4 rows in nats, lower and upper: 89 % interval\n")
+    assert "\n7, before any cell " in repr(found)
+
+
 @pytest.mark.parametrize("kind", ["exact", "averaged", "weighted", "weighted averaged"])
 def test_each_part_is_the_log_odds_of_a_model_of_that_feature(posteriors, table, kind):
     X, y, new = table[0], table[1], table[2][:4]
@@ -252,8 +274,7 @@ class TestImpossible:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"X_row": [[1, 0], [0, 1]]}, "X_row has 2 rows: give exactly one, such as X.iloc[[0]] of a frame"),
-        ({"X_row": np.empty((0, 2))}, "X_row has 0 rows"),
+        ({"X_row": np.empty((0, 2))}, "X_row has no rows: give at least one"),
         ({"X_row": [[1, 0, 1]]}, "3 columns"),
         *(({"X_row": row}, f"X_row is {row!r}: give one row") for row in ("x", 3, None)),
         ({"X_row": {"u": 1}}, "'v'"),

@@ -346,3 +346,14 @@ def test_a_cell_that_is_impossible_under_some_draws():
     found = weighted.log_joint_draws([[1]])[:, :, 0]
     assert np.array_equal(np.isneginf(found), prob[..., 0] == 0)
     assert not np.isnan(found).any()
+
+
+def test_weights_print_every_column():
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 40)
+    X = pd.DataFrame(rng.integers(0, 2, (40, 2)), columns=["a long name of a column " * 3, "other"])
+    weights = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y).weights
+    lines = str(weights).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[1].split() == ["feature", "mean", "sd", "lower", "upper"]
+    assert len(lines) == 4

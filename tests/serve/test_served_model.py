@@ -241,11 +241,15 @@ def test_arrays_and_lists_have_the_cells_in_the_order_of_the_columns(tmp_path):
 def test_a_number_on_an_edge_belongs_to_the_bin_above_it():
     probs = np.array([[0.1, 0.2, 0.7, 1.0], [0.3, 0.3, 0.4, 1.0]])  # the last of a missing cell
     none = np.zeros(1, int)
-    scorer = Scorer.of(
+    scorer = Scorer(
         classes=("a", "b"),
         columns=("x",),
         code_readings=(Reading(0, edges=(1.0, 2.0)),),
+        number_readings=(),
+        bins=(),
         tables=Tables(np.log(probs), none, none[:, None], none[:, None] + 1),
+        densities=(),
+        weight=np.empty(0),
         subjects=("x",),
         subject=none,
         log_class_prob=np.log([0.5, 0.5]),
@@ -354,7 +358,7 @@ def damages(path: Path) -> dict[str, bytes]:
     other[place + 200] ^= 1
     recipe = replace(scorer := nb.serve.load(path)._scorer, code_readings=tuple(map(forged, scorer.code_readings)))
     asked = image[:place] + recipe.to_bytes()
-    later = image.replace(MARKER, MARKER.replace(b"1\x00", b"9\x00"))
+    later = image.replace(MARKER, MARKER.replace(b"2\x00", b"9\x00"))
     whole = path.read_bytes()
     return {
         "flipped": bytes(other) + whole[len(image) :],
