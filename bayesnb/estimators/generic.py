@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.core.cells import OutsideSupport, warn_unseen
-from bayesnb.core.checking import by_label, whole_number
+from bayesnb.core.checking import known_probabilities, whole_number
 from bayesnb.data.labels import warn_of_absent_classes, warn_of_classes
 from bayesnb.data.read import as_table, check_weights, is_dask, read_rows, split_labels, with_names
 from bayesnb.data.tables import SparseTable, Table, distinct
@@ -246,7 +246,7 @@ class NaiveBayesClassifier(Estimator):
         other = copy(self)
         fitted = {"posterior_": posterior, "_problem": problem, "model_": problem.resolved}
         fitted |= {"_label_scores": None, "_importances": None}
-        other.__dict__.update(class_probs=by_label(class_probs), **fitted)
+        other.__dict__.update(class_probs=known_probabilities(class_probs), **fitted)
         return other
 
     def _begin(self, table: Table, labels: np.ndarray, weight: Any) -> None:

@@ -154,6 +154,9 @@ class ServedModel:
             except KeyError:
                 row = next(row for row in X if not row.keys() >= {*self.columns})
                 raise self._lacking(row) from None
+            except TypeError:
+                other = next(row for row in X if not isinstance(row, Mapping))
+                raise TypeError(f"X holds {a_type(other)} among dicts: give a dict for each row") from None
         if (names := getattr(X, "column_names", getattr(X, "columns", None))) is not None:  # of a data frame
             if not {*names} >= {*self.columns}:
                 raise self._lacking(names)

@@ -230,6 +230,8 @@ def test_arrays_and_lists_have_the_cells_in_the_order_of_the_columns(tmp_path):
     for rows in (X, X.astype(float), X.tolist(), X > 0, X.astype(object), masked, [{0: u, 1: v} for u, v in X]):
         np.testing.assert_array_equal(served.predict_proba(rows), expected)
     np.testing.assert_array_equal(served.predict_proba([1, 0]), expected[:1])
+    with pytest.raises(TypeError, match="X holds an int among dicts"):
+        served.predict_proba([{0: 1, 1: 0}, 1])
     with pytest.raises(ValueError, match="X is a csr_array: give a dict"):
         served.predict_proba(scipy.sparse.csr_array(X))
     assert served.predict_proba([]).shape == (0, 2)
