@@ -28,6 +28,7 @@ COMMON = {
 OTHERS = {
     "AllTrees": {"sizes": (), "together": True},
     "BoundModel.draw_prior": {"sample_shape": ()},
+    "BoundModel.prior_predictive": {"num_draws": 500},  # as NaiveBayes says
     "BoundModel.program": {"num_rows": None},  # that of X
     "Calibration": {"on_fit": False},
     "Check": {"fitted": (), "other_rows": ""},

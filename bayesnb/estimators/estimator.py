@@ -393,12 +393,13 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
 
     def _learn_from_rows(self, table: Table, labels: Any, weight: Any) -> None:
         """Learn what statistics do not hold: leave-one-out probabilities of labels, for `predict_set`."""
-        scores, predictor = None, self._predictor()
+        scores, posterior = None, self._posterior()
         # Without a row, smoothed statistics are not those of the other rows.
-        if offers(predictor, "a closed form") and self.posterior_.problem.statistics is self._problem.statistics:
+        is_smoothed = self.posterior_.problem.statistics is not self._problem.statistics
+        if offers(posterior, "a closed form") and not self._plugs_in and not is_smoothed:
             rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
             with suppress(DensityError):
-                scores = scores_of_some(predictor, rows, self._key())
+                scores = scores_of_some(posterior, rows, self._key())
         self._label_scores = scores
 
     def _settle(self, problem: Problem) -> None:
@@ -431,16 +432,23 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         check_is_fitted(self)
         return self.posterior_
 
-    def _predictor(self) -> Posterior:
-        """The posterior that predicts: the fitted one, or its mean as a point."""
+    @property
+    def _plugs_in(self) -> bool:
+        """Whether the mean of the posterior predicts, as a point, in its place."""
         posterior = self._posterior()
         if self.predictive == "exact" or not hasattr(posterior, "plugin"):
-            return posterior
+            return False
         if self.predictive != "plugin":
             raise ValueError(f'predictive is {self.predictive!r}: give "exact" or "plugin"')
-        if offers(posterior, "the closed form of one model") and all(map(number_of_values, posterior.families)):
-            return posterior  # it predicts as its mean does, but its mean might round to 0 or 1
-        return posterior.plugin()
+        # A posterior of few values predicts as its mean does, but its mean might round to 0 or 1.
+        return not (
+            offers(posterior, "the closed form of one model") and all(map(number_of_values, posterior.families))
+        )
+
+    def _predictor(self) -> Posterior:
+        """The posterior that predicts: the fitted one, or its mean as a point."""
+        posterior: Any = self._posterior()
+        return posterior.plugin() if self._plugs_in else posterior
 
     def checked_table(self, X: Any) -> Table:
         """A table as the fitted estimator reads it, for its posterior.
