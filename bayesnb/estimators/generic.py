@@ -164,7 +164,7 @@ class NaiveBayesClassifier(Estimator):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """The mean absolute log odds of each column in nats, shape (n_features_in_,)."""
+        """The mean absolute log odds of each column in nats, shape (columns,)."""
         check_is_fitted(self)
         if self._importances is None:
             raise AttributeError(
