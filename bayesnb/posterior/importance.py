@@ -94,5 +94,5 @@ def mean_absolute_log_odds(added: np.ndarray, class_prob: np.ndarray, weights: n
     order = np.argsort(added, axis=0)
     values, prob = np.take_along_axis(added, order, axis=0), class_prob[order]
     below, sum_below = np.cumsum(prob, axis=0) - prob, np.cumsum(prob * values, axis=0) - prob * values
-    pairs = (1 - (class_prob**2).sum()) / 2
-    return np.asarray(weights @ (prob * (values * below - sum_below)).sum(axis=0) / weights.sum() / pairs)
+    pairs = (1 - (class_prob**2).sum()) / 2  # zero of a single class
+    return np.asarray(weights @ (prob * (values * below - sum_below)).sum(axis=0) / weights.sum() / (pairs or 1.0))

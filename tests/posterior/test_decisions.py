@@ -1,14 +1,11 @@
 """Decisions by expected loss, abstention, and the parts of a prediction's uncertainty."""
 
-import inspect
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
 import bayesnb as nb
-from bayesnb import estimators
 
 LABELS = ["ash", "fir", "oak"]
 WRONG = [0, 1.01, -0.5, np.nan, True, "high"]
@@ -121,11 +118,6 @@ def _frame(index, columns=LABELS, value=1.0):
 def test_rules_that_cannot_be_are_refused(exact, table, options, message):
     with pytest.raises((TypeError, ValueError), match=message):
         exact.predict(table[2], **options)
-
-
-def test_estimators_decide_through_their_posterior():
-    for name in [name for name in estimators.__all__ if name[0].isupper()]:
-        assert list(inspect.signature(getattr(estimators, name).predict).parameters) == ["self", "X"]
 
 
 def test_predictions_under_draws_do_not_depend_on_the_pieces(posteriors, table, monkeypatch):
