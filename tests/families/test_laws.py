@@ -165,6 +165,7 @@ def test_predictive_densities_integrate_to_one(case):
     np.testing.assert_allclose(total, posterior.class_probs(), rtol=2e-3)
 
 
+@pytest.mark.slow
 @of([case for case in FAMILIES if not case.can.joint])
 def test_the_information_given_parameters_is_an_integral(case):
     posterior = known(case)
@@ -287,6 +288,7 @@ def test_a_file_keeps_the_posterior(case, tmp_path):
         assert_same_fit(case, loaded.update(X, y), posterior.update(X, y), X, rtol=0)
 
 
+@pytest.mark.slow
 @of(FAMILIES)
 def test_the_function_in_jax_gives_the_same(case, float64):
     X, y = case.table(holes=True)

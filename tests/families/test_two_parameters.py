@@ -133,6 +133,7 @@ def test_priors_are_those_that_are_stated(name: str) -> None:
 
 
 class TestEstimates:
+    @pytest.mark.slow
     @pytest.mark.parametrize("start", [np.nan, 1e-4, 0.9, 1e5])
     @pytest.mark.parametrize("name", CASES)
     def test_newtons_method_gets_there_from_anywhere(self, name: str, start: float) -> None:

@@ -148,6 +148,7 @@ DENSITIES = [
 class TestDensities:
     """Each coordinate's density against the prior's and an automatic Jacobian, at points far and near."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("make", DENSITIES)
     def test_of_each_coordinate(self, make):
         coordinate, prior, size = make()

@@ -78,6 +78,7 @@ def test_learned_hyperparameters_agree_with_quadrature(inference, labels, shared
     np.testing.assert_allclose(posterior.hyperparameters()["x_concentration"].mean(), hyperparameter.mean(), rtol=0.2)
 
 
+@pytest.mark.slow
 def test_nuts_agrees_with_quadrature_where_all_rows_have_labels():
     """Known class probabilities and a short formula of the evidence, which compile fast."""
     waits, labels = EGGS + 0.5, np.array(list("aabbbab"))

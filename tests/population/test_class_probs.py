@@ -65,6 +65,7 @@ def few_and_many(rng, num_fitted, num_new, probs):
     return posterior, rows(rng.choice(3, num_new, p=probs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["closed form", "draws"])
 def test_the_fit_is_as_uncertain_as_its_draws(rng, kind):
     """The other way draws class probabilities under each draw of the parameters."""

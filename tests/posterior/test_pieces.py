@@ -119,6 +119,7 @@ SHARDED = """
 """
 
 
+@pytest.mark.slow
 def test_rows_on_several_devices_stay_there():
     settings = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     command = [sys.executable, "-W", "error", "-c", textwrap.dedent(SHARDED)]

@@ -285,6 +285,7 @@ def test_readings_of_noise_drop_out(table, seed):
     np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_prior_draws_have_no_readings_as_often_as_the_prior_says(fitted):
     """One ratio of five is zero; the other weights do not depend on it."""
     drawn = fitted.posterior_.belief.model.draw_prior(np.random.default_rng(3), (20_000,)).weight
@@ -294,6 +295,7 @@ def test_prior_draws_have_no_readings_as_often_as_the_prior_says(fitted):
     assert drawn[zero[:, 0], 0].mean() == pytest.approx(drawn[~zero[:, 0], 0].mean(), rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", [1, 3])
 def test_the_evidence_of_each_ratio_is_that_of_draws(others):
     """Importance sampling from the approximation gives the probability of every spread and ratio, and the means."""
@@ -326,6 +328,7 @@ def test_the_evidence_of_each_ratio_is_that_of_draws(others):
     assert sum(ratio == 0 for ratio in ratios) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bayesnb.inference.exact.ConvergenceWarning")
 @pytest.mark.parametrize("others", [1, 2])
 def test_nuts_and_the_approximation_agree(others):

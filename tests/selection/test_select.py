@@ -366,6 +366,7 @@ class TestMutualInformation:
     def test_bounds(self, family, parameters, probs, expected):
         assert at_point(family, parameters, probs) == pytest.approx(expected, rel=1e-10, abs=1e-15)
 
+    @pytest.mark.slow
     def test_draws_are_averaged_one_by_one(self, informed, mixed):
         X, y, _ = mixed
         draws = informed.draws(num_chains=2, num_draws=15, key=8)
