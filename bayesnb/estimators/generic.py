@@ -106,7 +106,7 @@ class NaiveBayesClassifier(Estimator):
         The model with all defaults replaced by the numbers used.
     weights_ : pandas.DataFrame
         The weight of each feature, as `WeightedPosterior.weights`; only if weights were learned.
-    feature_importances_ : array of shape (n_features_in_,)
+    feature_importances_ : array of shape (columns,)
         The mean absolute log odds in nats that each column adds, all its descriptions and readings together, and zero
         for columns left out: over the rows of the fit, each left out (2,000 without a weight for each feature), and
         after `partial_fit` those that are kept. Pairs of classes count by their probabilities. What several columns
