@@ -385,6 +385,7 @@ def near_by(site, value, rng):
     return np.clip(moved, 0.0, 1.0) if site.endswith("prob") else moved
 
 
+@pytest.mark.slow
 @of([case for case in NEAR if case.can.mode])
 def test_the_mode_has_no_neighbour_of_higher_density(case, float64):
     """Of the density that NUTS and other samplers see."""
@@ -397,6 +398,7 @@ def test_the_mode_has_no_neighbour_of_higher_density(case, float64):
         assert height({site: near_by(site, value, rng) for site, value in mode.items()}) <= top
 
 
+@pytest.mark.slow
 @closed_form
 def test_predictions_are_averages_over_draws(case):
     """Draws follow the posterior: the average of their densities is the predictive density, in standard errors."""

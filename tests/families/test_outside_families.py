@@ -194,6 +194,7 @@ OF_CELLS = ("predict_proba", "summary", "posterior simulate", "sensitivity", "ch
 """Verbs that do not treat cells as they treat count vectors, and that compile little."""
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
     ("name", "verb"), [*(("tokens", verb) for verb in VERBS), *(("symbols", verb) for verb in OF_CELLS)]

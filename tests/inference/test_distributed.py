@@ -248,6 +248,7 @@ def expected():
 
 
 class TestThePiecesAreTheWhole:
+    @pytest.mark.slow
     @pytest.mark.parametrize("case", CASES)
     @pytest.mark.parametrize("source", SOURCES)
     def test_models_and_inferences(self, source, case, tmp_path):

@@ -187,6 +187,7 @@ def test_sizes_that_are_no_sizes_are_refused(name: str) -> None:
             PLOTS[name].call(figsize=size)
 
 
+@pytest.mark.slow
 @every_plot
 def test_no_text_is_clipped_and_nothing_vanishes_in_a_narrow_column_of_a_dark_page(name: str) -> None:
     with mpl.style.context("dark_background"):

@@ -37,6 +37,7 @@ def differences(posterior, X):
     return np.where(np.isnan(X)[:, None], 0.0, np.stack(found, axis=-1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", names_fast(KINDS, {"averaged", "sampled", "weighted"}))
 @pytest.mark.usefixtures("float64")
 def test_it_is_the_density_of_every_posterior_and_has_its_slopes(posteriors, table, kind):
