@@ -351,6 +351,7 @@ class Waiting(Exponential):
         return {"rate": sample("rate", dist.ExpandedDistribution(gamma, gamma.batch_shape))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "YES"), (1.1, "NO")])
 def test_a_family_without_a_distribution_function_is_compared_with_exact_draws(factor, verdict, monkeypatch):
     monkeypatch.setattr(same_draws, "EXACT_DRAWS", 4000)  # JAX draws them, slowly

@@ -60,6 +60,7 @@ def test_later_rows_bring_categories(table, child, parent):
     np.testing.assert_allclose(updated.forget(more, [0, 1, 1]).log_joint(X), left.log_joint(X), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_rows_without_a_cell_are_left_out_and_observed(table, float64):
     """Weighted rows given the others; and the program's density, which grows by those of the further rows."""
     X, y = table

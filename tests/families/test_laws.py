@@ -358,6 +358,7 @@ def test_the_unit_changes_no_prediction(case):
         np.testing.assert_allclose(other.predict_proba(X * unit), posterior.predict_proba(X), rtol=1e-7)
 
 
+@pytest.mark.slow
 @of([case for case in NEAR if case.can.likeliest])
 def test_the_maximum_of_the_likelihood_has_no_likelier_neighbour(case):
     X, y = case.table(40)

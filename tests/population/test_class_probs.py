@@ -90,6 +90,7 @@ def test_some_of_the_rows_tell_of_the_fit(rng, monkeypatch):
     np.testing.assert_allclose(some["mean"], every["mean"], atol=0.2 * every["sd"].max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["auto", None])
 def test_a_classifier_predicts_rows_of_the_new_population(rng, penguins, weights, monkeypatch):
     monkeypatch.setattr("bayesnb.population.class_probs.DRAWS_AVERAGED", 20)

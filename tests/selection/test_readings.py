@@ -526,6 +526,7 @@ def test_telling_features_name_readings(fitted):
     assert (of_gaps["value"]["a"], of_gaps["value"]["c"]) == (0, 1)
 
 
+@pytest.mark.slow
 def test_the_function_of_arrays_is_the_same_density(table, float64):
     X, y = table
     X = X.drop(columns="when").assign(code=X["code"].where(np.arange(ROWS) % 5 > 0, None))
