@@ -27,7 +27,7 @@ from bayesnb.cli.csv_tables import (
 from bayesnb.core.checking import listed, proportion
 from bayesnb.core.printing import DataTable, Paragraph, as_text, counted, width
 from bayesnb.core.sealed_files import replace_file
-from bayesnb.data.read import as_table
+from bayesnb.data.read import as_table, read_rows
 from bayesnb.estimators.load import load
 from bayesnb.families.binned import Histogram
 from bayesnb.families.conjugate import couples_classes
@@ -38,7 +38,7 @@ from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.descriptions import propose_descriptions
 from bayesnb.selection.readings import dates_to_read
-from bayesnb.selection.weighing import weighted_or_plain
+from bayesnb.selection.weighing import exact_or_given, weighted_or_plain
 
 # --------------------------------------------------------------------------------------------------
 # What the commands print: results on the standard output, warnings and errors on the standard error
@@ -274,10 +274,12 @@ def _fit_command(
     """
     with _errors_in_a_line():
         _refuse_overwriting(out, table)
-        exact, *rows = _fit_exactly(table, target, drop, categorical, missing=missing, sep=sep, decimal=decimal)
-        posterior: Any = weighted_or_plain(exact, *rows)
+        exact, *given = _fit_exactly(table, target, drop, categorical, missing=missing, sep=sep, decimal=decimal)
+        rows = read_rows(*given)
+        posterior: Any = weighted_or_plain(exact, rows)
         if posterior.feature_weights is not None and not posterior.feature_weights.shared:
-            posterior = weighted_or_plain(propose_descriptions(exact.problem.model, *rows), *rows)
+            proposed = propose_descriptions(exact.problem.model, *given)
+            posterior = weighted_or_plain(exact_or_given(proposed, *given), rows)
             typer.echo("A weight for each feature, learned from the same rows (naive Bayes has weights of one):")
             typer.echo(posterior.weights.to_string(float_format="%.2f"))
         posterior.save(out)

@@ -347,7 +347,7 @@ class Rows:
     place : array of int, shape (rows,)
         Positions of the rows in the table.
     labels : Labels or None
-        None if there is no `y`, and after `of_classes`.
+        None if there is no `y`.
     codes : array of int, shape (rows,), or None
         Position of each row's class; -1 for a row without a label. None before `of_classes`.
     classes : array, shape (classes,), or None
@@ -391,7 +391,7 @@ class Rows:
         return self.labels.classes(may_miss=may_miss)
 
     def of_classes(self, classes: np.ndarray | None = None, *, may_miss: bool = False) -> Self:
-        """The rows with the positions of their classes.
+        """The rows with the positions of their classes; themselves if they have those of these classes.
 
         Parameters
         ----------
@@ -407,8 +407,10 @@ class Rows:
         """
         if classes is None or (self.labels is None and not may_miss):
             classes = self.distinct_labels(may_miss=may_miss)
+        if self.codes is not None and np.array_equal(self.classes, classes) and (may_miss or (self.codes >= 0).all()):
+            return self
         codes = np.full(len(self), -1) if self.labels is None else self.labels.codes(classes, may_miss=may_miss)
-        return replace(self, labels=None, codes=codes, classes=classes)
+        return replace(self, codes=codes, classes=classes)
 
 
 def read_rows(

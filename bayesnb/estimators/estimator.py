@@ -17,13 +17,13 @@ from bayesnb.core.deferred import pd
 from bayesnb.core.label_scores import NO_SCORES, LabelScores
 from bayesnb.core.panels import yes_or_no
 from bayesnb.data.labels import warn_of_classes
-from bayesnb.data.read import check_weights, one_row, read_rows, with_names, with_one_row
+from bayesnb.data.read import Rows, check_weights, one_row, with_names, with_one_row
 from bayesnb.data.tables import ArrayTable, Table, distinct
 from bayesnb.estimators.checked_input import check_classes, check_labels, in_memory
 from bayesnb.families.conjugate import number_of_values
 from bayesnb.inference.exact import Inference
-from bayesnb.inference.fit import as_inference, read_table
-from bayesnb.model.naive_bayes import Model
+from bayesnb.inference.fit import as_inference, problem_of
+from bayesnb.model.naive_bayes import Model, read_for
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.files import save, scorer_bytes
@@ -388,16 +388,16 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         if sample_weight is not None and not check_weights(sample_weight, len(labels)).any():
             raise ValueError("every sample_weight is zero, so that no row counts: give a row a weight above zero")
         model = self._model(table, labels, sample_weight)
-        self._settle(read_table(model, table, labels, sample_weight, self.classes_))
-        self._learn_from_rows(table, labels, sample_weight)
+        rows = read_for(model, table, labels, sample_weight).of_classes(self.classes_, may_miss=True)
+        self._settle(problem_of(model, rows, self.classes_))
+        self._learn_from_rows(rows)
 
-    def _learn_from_rows(self, table: Table, labels: Any, weight: Any) -> None:
+    def _learn_from_rows(self, rows: Rows) -> None:
         """Learn what statistics do not hold: leave-one-out probabilities of labels, for `predict_set`."""
         scores, posterior = None, self._posterior()
         # Without a row, smoothed statistics are not those of the other rows.
         is_smoothed = self.posterior_.problem.statistics is not self._problem.statistics
         if offers(posterior, "a closed form") and not self._plugs_in and not is_smoothed:
-            rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
             with suppress(DensityError):
                 scores = scores_of_some(posterior, rows, self._key())
         self._label_scores = scores

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesnb.core.cells import OutsideSupport, warn_unseen
 from bayesnb.core.checking import known_probabilities, whole_number
 from bayesnb.data.labels import warn_of_absent_classes, warn_of_classes
-from bayesnb.data.read import as_table, check_weights, is_dask, read_rows, split_labels, with_names
+from bayesnb.data.read import Rows, as_table, check_weights, is_dask, read_rows, split_labels, with_names
 from bayesnb.data.tables import SparseTable, Table, distinct
 from bayesnb.estimators.checked_input import check_classes, check_labels, read_mixed, with_fitted_columns
 from bayesnb.estimators.estimator import Estimator
@@ -20,7 +20,7 @@ from bayesnb.families.family import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
 from bayesnb.inference.sources import read_dask, sample_dask
-from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
+from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, read_for
 from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.posterior.belief import offers
 from bayesnb.posterior.importance import importances_of_some
@@ -29,7 +29,7 @@ from bayesnb.posterior.weighted_posterior import with_weights_of
 from bayesnb.selection.descriptions import propose_descriptions
 from bayesnb.selection.information import information_estimate
 from bayesnb.selection.readings import READINGS, dates_to_read, require_readings
-from bayesnb.selection.weighing import MOST_FEATURES, weight_features, weighted_or_plain
+from bayesnb.selection.weighing import MOST_FEATURES, weigh_rows, weighted_or_plain
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -209,7 +209,7 @@ class NaiveBayesClassifier(Estimator):
             self.classes_ = check_classes(problem.model.schema.classes, self.unlabelled)
             warn_of_classes(self.classes_)
             self._settle(problem)
-            self._learn_from_rows(table, labels, weight)
+            self._learn_from_rows(read_for(model, table, labels, weight).of_classes(self.classes_))
         return self
 
     def with_class_probs(self, class_probs: Any) -> Self:
@@ -321,13 +321,11 @@ class NaiveBayesClassifier(Estimator):
         self._kept = None
         super()._start(table, labels, sample_weight)
 
-    def _learn_from_rows(self, table: Table, labels: np.ndarray, weight: Any) -> None:
-        options = {"sample_weight": weight, "key": self._key()}
+    def _learn_from_rows(self, rows: Rows) -> None:
         if self.feature_weights in ("each", "shared"):
-            shared = self.feature_weights == "shared"
-            self.posterior_ = weight_features(self.posterior_, table, labels, shared=shared, **options)
-        elif self._may_weigh(labels):
-            self.posterior_ = weighted_or_plain(self.posterior_, table, labels, **options)
+            self.posterior_ = weigh_rows(self.posterior_, rows, self._key(), shared=self.feature_weights == "shared")
+        elif self._may_weigh(all_labelled=bool((rows.codes >= 0).all())):
+            self.posterior_ = weighted_or_plain(self.posterior_, rows, self._key())
             # With many features it may be an average over subsets, to which later rows are added.
             self._problem = self.posterior_.problem
             self._note(self._problem)
@@ -336,19 +334,18 @@ class NaiveBayesClassifier(Estimator):
                 self._problem.model.require_one_description("an estimator without feature_weights")
             elif self._problem.model.schema.derived:
                 self._settle(self._problem.described_once)
-            super()._learn_from_rows(table, labels, weight)
+            super()._learn_from_rows(rows)
         else:
             self._label_scores = self.posterior_.label_scores
         self._importances = getattr(self.posterior_, "importances", None)
         if self._importances is None and offers(self.posterior_.plain, "a closed form"):
-            rows = read_rows(table, labels, weight).of_classes(self.classes_)
             with suppress(DensityError):
                 self._importances = importances_of_some(self.posterior_, rows, self._key())
 
-    def _may_weigh(self, labels: Any) -> bool:
+    def _may_weigh(self, *, all_labelled: bool) -> bool:
         """Whether weights are learned, where they can be."""
         exact = self.predictive == "exact" and isinstance(self._inference(), Exact)
-        return self.feature_weights in ("auto", "each") and exact and not np.ma.is_masked(labels)
+        return self.feature_weights in ("auto", "each") and exact and all_labelled
 
     def _check_weighing(self) -> None:
         """Raise ValueError for parameters with which no weights can be learned."""
@@ -376,7 +373,8 @@ class NaiveBayesClassifier(Estimator):
             return as_model(self.model)
         if isinstance(table, SparseTable):
             return NaiveBayes.from_frame(table)
-        proposes = self.descriptions is not None and self.feature_inclusion is None and self._may_weigh(labels)
+        may_weigh = self._may_weigh(all_labelled=not np.ma.is_masked(labels))
+        proposes = self.descriptions is not None and self.feature_inclusion is None and may_weigh
         if not proposes or len(distinct(labels)) < 2 or len(table.names) > MOST_FEATURES:
             return NaiveBayes.from_frame(table, labels, sample_weight=weight)
         exclude = self.exclude if self.descriptions == "auto" else READINGS

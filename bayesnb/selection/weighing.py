@@ -192,17 +192,24 @@ def weight_features(
     >>> posterior.predict_proba(X[:1]).round(2), weighted.predict_proba(X[:1]).round(2)
     (array([[0.99, 0.01]]), array([[0.75, 0.25]]))
     """
-    given = _exact_or_given(posterior, X, y, sample_weight)
+    given = exact_or_given(posterior, X, y, sample_weight)
     if is_dask(X):
         X, y, sample_weight = sample_dask(X, y, sample_weight, key)
     rows = read_rows(X, y, sample_weight)
     warn_of_lost_weights(given, sample_weight, len(rows))
-    found, remarks, _ = _learn(given, rows, key, shared, inference)
+    return weigh_rows(given, rows, key, shared=shared, inference=inference)
+
+
+def weigh_rows(
+    posterior: Posterior, rows: Rows, key: Any, *, shared: bool = False, inference: NUTS | None = None
+) -> WeightedPosterior:
+    """As `weight_features`, of rows that are read."""
+    found, remarks, _ = _learn(posterior, rows, key, shared, inference)
     warn_of(remarks)
     return found
 
 
-def _exact_or_given(given: Posterior | Fitted | Model | Family, X: Any, y: Any, sample_weight: Any) -> Posterior:
+def exact_or_given(given: Posterior | Fitted | Model | Family, X: Any, y: Any, sample_weight: Any = None) -> Posterior:
     """The posterior of what is given; of a model in closed form, whose features may describe columns once more."""
     if not isinstance(given, Model | Family):
         return posterior_of(given)
@@ -212,9 +219,7 @@ def _exact_or_given(given: Posterior | Fitted | Model | Family, X: Any, y: Any, 
     return exact.fit(problem)
 
 
-def weighted_or_plain(
-    posterior: Posterior | Model, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0
-) -> Posterior:
+def weighted_or_plain(posterior: Posterior, rows: Rows, key: Any = 0) -> Posterior:
     """The posterior with a weight for each feature, or a shared one for many; itself where none can be learned.
 
     None can be learned from one class, from densities that are zero or infinite, or from weighted rows of an average
@@ -227,7 +232,6 @@ def weighted_or_plain(
     UserWarning
         If there are more than `MOST_FEATURES`: what all share.
     """
-    posterior = _exact_or_given(posterior, X, y, sample_weight)
     if posterior.plain is not posterior or not offers(posterior, "a closed form") or len(posterior.classes) < 2:
         return posterior
     found = posterior
@@ -235,7 +239,6 @@ def weighted_or_plain(
         found = _with_fewer_features(posterior, posterior.problem.without_readings)
     if _number_of_features(found) > MOST_FEATURES:
         found = _with_fewer_features(posterior, posterior.problem.described_once)
-    rows = read_rows(X, y, sample_weight)
     try:
         if _number_of_features(found) <= MOST_FEATURES:
             return _learn(found, rows, key, choosing=True)[0]
