@@ -1,4 +1,4 @@
-"""Where programs run: on the CPU, whatever JAX's default device is, but for NUTS and functions of arrays."""
+"""Programs run on the CPU, whatever JAX's default device is, except NUTS and functions of arrays."""
 
 import warnings
 from types import SimpleNamespace

@@ -40,7 +40,7 @@ class LabelScores:
     code : array of int, shape (scores,)
         The position of the row's class.
     weight : array, shape (scores,)
-        The weight of the rows that a score stands for.
+        The total weight of the rows that share a score.
     class_ratio : array, shape (classes,)
         Given class probabilities over those of the rows; ones where none are given.
     """

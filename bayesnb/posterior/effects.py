@@ -179,7 +179,6 @@ def _log_odds(
 ) -> np.ndarray:
     """Log odds that features add together, and the ends of their interval, shape (3, rows); NaN without draws."""
     belief = posterior.belief
-
     odds = partial(odds_of_rows, pair=np.array([pair]))
     total = summed(odds(belief.density.feature(i, j, cells[i])) for i, j in features)
     drawn = None

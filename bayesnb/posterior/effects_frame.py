@@ -191,7 +191,7 @@ class Effects(PrintedFrame):
         if yes_or_no("sort", sort):
             every = sorted(every, key=lambda each: -each.importance)
         if not every:
-            raise ValueError("no column has an effect of its own: nb.telling_features has the words of count vectors")
+            raise ValueError("no column has an effect of its own: nb.telling_features shows the words of count vectors")
         shown = [each.with_few_values() for each in every[: whole_number("max_panels", max_panels)]]
         class_, against, unit = (self.attrs[name] for name in ("class", "against", "unit"))
         alone = len(shown) == 1
@@ -246,7 +246,7 @@ class Effects(PrintedFrame):
 
 
 def _limits(shown: Sequence[ColumnEffect]) -> tuple[float, float]:
-    """Ends of the axis: around the log odds, and what is not far from them of the intervals."""
+    """Ends of the axis, which shows all log odds, and the intervals up to half the range of the log odds beyond."""
     points = np.concatenate([each.added[0].ravel() for each in shown])
     finite = np.append(points[np.isfinite(points)], 0.0)
     low, high = finite.min(), finite.max()

@@ -32,7 +32,7 @@ class Reading:
     categories : tuple, optional
         The values whose positions are the codes.
     others : bool
-        Whether the last category stands for all values that are none of the others.
+        Whether the last category is that of all values that are none of the others.
     edges : tuple of float, optional
         Ascending numbers that divide codes: the code of a number is how many of them are not above it.
     lowest, highest : float

@@ -35,7 +35,7 @@ def test_odds_are_multiplied_by_new_over_old(posteriors, table, kind):
     posterior, new = posteriors[kind], table[2]
     before = posterior.predict_proba(new)
     found = posterior.with_class_probs(GIVEN)
-    # Draws stand for the class probabilities of the rows by their mean.
+    # Of draws, the class probabilities of the rows are the mean.
     atol = 2e-3 if kind == "weighted sampled" else 1e-13
     np.testing.assert_allclose(found.predict_proba(new), by_hand(kind, posterior, table), rtol=0, atol=atol)
     np.testing.assert_allclose(softmax(found.log_joint(new), axis=1), found.predict_proba(new), rtol=1e-9)
