@@ -30,7 +30,6 @@ from bayesnb.posterior.files import save, scorer_bytes
 from bayesnb.posterior.left_out import DensityError
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_some
-from bayesnb.posterior.predictions import decision_rule
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -241,8 +240,8 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             As for `Posterior.predict`: losses of decisions, or the probability below which to abstain.
         """
         if not (loss is confidence is abstain is None):
-            proba = self.predict_proba(X)
-            return decision_rule(self.classes_, loss=loss, confidence=confidence, abstain=abstain)(proba)
+            decided = {"loss": loss, "confidence": confidence, "abstain": abstain}
+            return self._predictor().predict(self.checked_table(X), **decided)
         best = self.predict_log_proba(X).argmax(axis=1)
         return self.classes_[best]
 
