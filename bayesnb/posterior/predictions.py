@@ -72,7 +72,7 @@ def nats_of(unit: Any, units: Mapping[str, float] = NATS) -> float:
     return units[unit]
 
 
-def decision_rule(
+def _decision_rule(
     classes: np.ndarray, *, loss: Any = None, confidence: float | None = None, abstain: Any = None
 ) -> Rule:
     """From class probabilities, shape (rows, classes), to labels, shape (rows,); arguments as for `Posterior.predict`.
@@ -322,7 +322,7 @@ class Predictions:
         >>> posterior.predict([[1], [0], [np.nan]], confidence=0.7)
         array(['ill', 'well', None], dtype=object)
         """
-        decide = decision_rule(self.model.schema.classes, loss=loss, confidence=confidence, abstain=abstain)
+        decide = _decision_rule(self.model.schema.classes, loss=loss, confidence=confidence, abstain=abstain)
         return decide(self.predict_proba(X))
 
     def decision_boundary(self) -> tuple[np.ndarray, float]:
