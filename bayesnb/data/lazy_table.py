@@ -1,0 +1,29 @@
+"""Tables that an engine computes when it is asked: DuckDB, Polars lazy frames, Spark, Ibis, Dask frames."""
+
+from typing import Any
+
+import narwhals as nw
+
+from bayesnb.core.checking import a_type
+
+
+def is_lazy(table: Any) -> bool:
+    """Whether a table is one that narwhals knows as lazy; Dask arrays are none."""
+    return isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame)
+
+
+def lazy_frame(table: Any) -> nw.LazyFrame[Any]:
+    """A lazy table as a frame of narwhals.
+
+    Raises
+    ------
+    TypeError
+        If it is not lazy.
+    """
+    frame = nw.from_native(table, pass_through=True)
+    if not isinstance(frame, nw.LazyFrame):
+        raise TypeError(
+            f"the table is {a_type(table)}, which is not lazy: give a DuckDB relation, a Polars LazyFrame, a Spark or "
+            "Dask data frame, or an Ibis table"
+        )
+    return frame
