@@ -26,7 +26,7 @@ FEW = 20
 NOTHING, IMPOSSIBLE = -1e100, -1e99
 """The logarithm of zero, and a bound that only sums with it are below: engines differ in how they write infinity."""
 
-LARGE_EXPONENT = 1e4
+LARGE_EXPONENT = 1e6
 """From such an exponent on, the digits that log(1 + q) loses where q is small are put back."""
 
 TYPES: dict[type, Any] = {bool: nw.Boolean, int: nw.Int64, float: nw.Float64, str: nw.String}
@@ -107,46 +107,49 @@ def _apart(frame: Any) -> Any:
     return nw.from_native(frame.to_native().view()) if frame.implementation.is_ibis() else frame
 
 
-def _with_items(frame: Any, wanted: Mapping[str, tuple[str, np.ndarray]]) -> Any:
-    """A frame with further columns: by name the column of places, and the numbers that are at these places.
+Look = tuple[str, Sequence[Any]]
+"""A column, and a list in which its cells are looked up."""
 
-    A list in the query keeps the order of the rows, which a join does not.
+
+def _looked_up(frame: Any, items: Mapping[str, Look], places: Mapping[str, Look]) -> Any:
+    """A frame with further columns, by name: items of lists at places from 0, and places from 1 of values in lists.
+
+    The place of a value that is not in the list is 0 or null. A list in the query keeps the order of the rows, which a
+    join does not.
     """
     native, kind = frame.to_native(), frame.implementation
-    if not wanted:
+    if not items and not places:
         return frame
     if kind.is_duckdb():
-        lists = [
-            f'list_extract([{", ".join(format(item, ".17e") for item in items)}]::DOUBLE[], "{place}" + 1) AS "{name}"'
-            for name, (place, items) in wanted.items()
-        ]
-        return nw.from_native(native.project(", ".join(["*", *lists])))
+        found = [f'list_extract({_sql(own)}::DOUBLE[], "{at}" + 1) AS "{name}"' for name, (at, own) in items.items()]
+        found += [f'list_position({_sql(own)}, "{at}") AS "{name}"' for name, (at, own) in places.items()]
+        return nw.from_native(native.project(", ".join(["*", *found])))
     if kind.is_ibis():
         array = kind.to_native_namespace().array
-        return nw.from_native(
-            native.mutate(**{name: array(items.tolist())[native[place]] for name, (place, items) in wanted.items()})
-        )
+        new = {name: array(own)[native[at]] for name, (at, own) in items.items()}
+        new |= {name: array(own).index(native[at]) + 1 for name, (at, own) in places.items()}
+        return nw.from_native(native.mutate(**new))
     if kind.is_pyspark():
-        from pyspark.sql import functions
+        from pyspark.sql import functions as f
 
-        lists = [
-            functions.array(*map(functions.lit, items.tolist()))[functions.col(place)].alias(name)
-            for name, (place, items) in wanted.items()
-        ]
-        return nw.from_native(native.select("*", *lists))
+        found = [f.array(*map(f.lit, own))[f.col(at)].alias(name) for name, (at, own) in items.items()]
+        found += [f.array_position(f.array(*map(f.lit, own)), f.col(at)).alias(name) for name, (at, own) in places.items()]
+        return nw.from_native(native.select("*", *found))
     if kind.is_polars():
-        return frame.with_columns(
-            **{
-                name: nw.col(place).replace_strict([*range(len(items))], items.tolist(), return_dtype=nw.Float64)
-                for name, (place, items) in wanted.items()
-            }
-        )
-    return frame.with_columns(
-        **{
-            name: _in_order(nw.col(place), [*range(1, len(items))], items.tolist())
-            for name, (place, items) in wanted.items()
-        }
-    )
+        new = {name: nw.col(at).replace_strict([*range(len(own))], own) for name, (at, own) in items.items()}
+        for name, (at, own) in places.items():
+            new[name] = nw.col(at).replace_strict(own, [*range(1, len(own) + 1)], default=None, return_dtype=nw.Int64)
+        return frame.with_columns(**new)
+    new = {name: _in_order(nw.col(at), [*range(1, len(own))], own) for name, (at, own) in items.items()}
+    for name, (at, own) in places.items():
+        new[name] = _chosen(nw.col(at), own, range(1, len(own) + 1), nw.lit(0))
+    return frame.with_columns(**new)
+
+
+def _sql(values: Sequence[Any]) -> str:
+    """A list in SQL; a number without an exponent would be decimal."""
+    texts = ["'" + one.replace("'", "''") + "'" if isinstance(one, str) else format(one, ".17e") for one in values]
+    return f"[{', '.join(texts)}]"
 
 
 # --------------------------------------------------------------------------------------------------
@@ -164,15 +167,17 @@ def _days(day: nw.Expr) -> nw.Expr:
 
 def _date_part(cells: nw.Expr, dtype: Any, part: str) -> nw.Expr:
     has_time = dtype != nw.Date
-    hours = cells.dt.hour() if has_time else nw.when(~cells.is_null()).then(nw.lit(0))
-    if part != "day":
-        return hours if part == "hour" else getattr(cells.dt, part)()
-    if not has_time:
-        return _days(cells)
-    hours, minutes, seconds, rest = (
-        getattr(cells.dt, name)().cast(nw.Float64) for name in ("hour", "minute", "second", "microsecond")
-    )
-    return _days(cells) + (hours * 3600.0 + minutes * 60.0 + seconds + rest / 1e6) / 86400.0
+    if part == "day":
+        found = _days(cells)
+        if has_time:
+            units = {"hour": 24.0, "minute": 1440.0, "second": 86400.0, "microsecond": 86400e6}
+            found = _total([found, *(getattr(cells.dt, unit)().cast(nw.Float64) / each for unit, each in units.items())])
+    elif part == "hour" and not has_time:
+        found = nw.when(~cells.is_null()).then(nw.lit(0))
+    else:
+        found = getattr(cells.dt, part)()
+    # On Spark, narwhals counts Sunday as 0.
+    return (found.cast(nw.Int64) + 6) % 7 + 1 if part == "weekday" else found
 
 
 class _Column:
@@ -214,32 +219,23 @@ class _Column:
             )
         return self.made_of(reading).cast(nw.Float64)
 
-    def codes(self, reading: Reading) -> nw.Expr:
-        """Positions of cells among categories, the number of categories for a missing one."""
-        categories, missing = reading.categories or (), reading.num_codes
-        made = {code: category for code, category in enumerate(categories) if category != OTHER or not reading.others}
-        cells, text = self.made_of(reading), self.is_text
-        if reading.recipe == "missing":
-            text = False
-        if text:
-            known = {value: code for code, value in made.items() if isinstance(value, str)}
-            cells = cells.cast(nw.String)
-        else:
-            known = {value: code for code, value in made.items() if isinstance(value, bool | int | float)}
-            cells = cells.cast(nw.Int64) if self.dtype == nw.Boolean else cells
-            known = {int(value) if float(value).is_integer() else value: code for value, code in known.items()}
-        if made and not known:
+    def categories(self, reading: Reading) -> tuple[nw.Expr, dict[Any, int]]:
+        """Cells as text or as numbers, and the codes of the categories of the same type."""
+        is_text = self.is_text and reading.recipe != "missing"
+        kind, dtype = (str, nw.String) if is_text else (int | float, nw.Float64)
+        own = enumerate(reading.categories or ())
+        known = {value if is_text else float(value): code for code, value in own if isinstance(value, kind)}
+        if reading.others:
+            known.pop(OTHER, None)
+        elif not known:
             raise TypeError(
                 f"column {self.name!r} holds {self.dtype}, and its categories in the fit are of another type, such as "
-                f"{categories[0]!r}: convert the column in the query"
+                f"{(reading.categories or ())[0]!r}: convert the column in the query"
             )
-        other = nw.lit(missing - 1 if reading.others else missing)
-        if reading.others:
-            gone = cells.is_null() | cells.is_nan() if self.dtype.is_float() else cells.is_null()
-            other = nw.when(gone).then(nw.lit(missing)).otherwise(other)
-        if len(known) <= FEW:
-            return _chosen(cells, known, known.values(), other)
-        return cells.replace_strict([*known], [*known.values()], default=other, return_dtype=nw.Int64)
+        if not is_text and not self.is_number and reading.recipe == COPY:
+            raise TypeError(f"column {self.name!r} holds {self.dtype}, which is neither text nor numbers: convert it")
+        cells = self.made_of(reading).cast(dtype)
+        return (cells if is_text else nw.when(~cells.is_nan()).then(cells)), known
 
 
 # --------------------------------------------------------------------------------------------------
@@ -313,15 +309,32 @@ class _Query:
         ]
         if flags:
             (self.refused,) = self._put("f", [reduce(or_, flags)])
+        of_categories = iter(self._codes([(columns[one.column], one) for one in coded if one.edges is None]))
         codes = [
-            columns[one.column].codes(one) if one.edges is None else _code_in_bins(next(binned), one.edges)
-            for one in coded
+            next(of_categories) if one.edges is None else _code_in_bins(next(binned), one.edges) for one in coded
         ]
         codes += [
             _code_in_bins(self.numbers[k], edges.tolist(), whole=numbered[k].whole) for k, edges in scorer.bins
         ]
         self.codes = self._put("k", codes)
         self.sizes = [one.num_codes for one in coded] + [len(edges) + 1 for _, edges in scorer.bins]
+
+    def _codes(self, readings: Sequence[tuple[_Column, Reading]]) -> list[nw.Expr]:
+        """Positions of cells among categories, the number of categories for a missing one."""
+        read = [column.categories(reading) for column, reading in readings]
+        cells = self._put("c", [own for own, _ in read])
+        # Beside numbers, categories may be text; and whole numbers may have more digits than float64.
+        lists = [[*known.values()] == [*range(len(known))] and len(known) > FEW for _, known in read]
+        many = {self._name("p", k): (self._name("c", k), [*known]) for k, (_, known) in enumerate(read) if lists[k]}
+        self.frame = _apart(_looked_up(self.frame, {}, many))
+        found = []
+        for k, (x, (_, reading), (_, known)) in enumerate(zip(cells, readings, read, strict=True)):
+            missing = reading.num_codes
+            other = nw.lit(missing - 1 if reading.others else missing)
+            place = nw.col(self._name("p", k))
+            own = nw.when(place > 0).then(place - 1).otherwise(other) if lists[k] else _chosen(x, known, known.values(), other)
+            found.append(nw.when(x.is_null()).then(nw.lit(missing)).otherwise(own) if reading.others else own)
+        return found
 
     def _of_tables(self) -> list[list[nw.Expr]]:
         """What the features that are looked up add, by feature and class."""
@@ -340,9 +353,9 @@ class _Query:
                 found.append([_chosen(place, range(last), row[:-1].tolist(), nw.lit(float(row[-1]))) for row in own])
                 continue
             names = [self._name(f"t{j}c", c) for c in self.classes]
-            wanted |= {name: (self._name("t", j), row) for name, row in zip(names, own, strict=True)}
+            wanted |= {name: (self._name("t", j), row.tolist()) for name, row in zip(names, own, strict=True)}
             found.append([nw.col(name) for name in names])
-        self.frame = _apart(_with_items(self.frame, wanted))
+        self.frame = _apart(_looked_up(self.frame, wanted, {}))
         return found
 
     def _of_densities(self) -> list[list[nw.Expr]]:
