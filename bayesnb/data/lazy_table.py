@@ -1,15 +1,21 @@
-"""Tables that an engine computes when it is asked: DuckDB, Polars lazy frames, Spark, Ibis, Dask frames."""
+"""Tables that an engine computes when it is asked: DuckDB, Polars lazy frames, Spark, Ibis."""
 
 from typing import Any
 
 import narwhals as nw
 
 from bayesnb.core.checking import a_type
+from bayesnb.data.read import is_dask
 
 
 def is_lazy(table: Any) -> bool:
-    """Whether a table is one that narwhals knows as lazy; Dask arrays are none."""
-    return isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame)
+    """Whether a table is one that narwhals knows as lazy; not a collection of Dask, which has a road of its own."""
+    if is_dask(table):
+        return False
+    try:
+        return isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame)
+    except nw.exceptions.DuplicateError:  # whoever reads the table raises an error that names the column
+        return False
 
 
 def lazy_frame(table: Any) -> nw.LazyFrame[Any]:
