@@ -14,6 +14,7 @@ from posterior.test_flat import OF_VALUES, WITHOUT, mixed_table, weighted
 import bayesnb as nb
 from bayesnb.data.derived import DerivedColumn
 from bayesnb.estimators import BernoulliNB, GaussianNB, NaiveBayesClassifier
+from bayesnb.inference.fit import read_table
 
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # of Ibis
 EVERY_ENGINE = [*ENGINES, *(pytest.param(engine, marks=pytest.mark.slow) for engine in SLOW_ENGINES)]
@@ -42,10 +43,12 @@ def collected(table):
 
 def proba_of(predictor, frame, engine):
     """The new columns as an array; the others are those of the frame, in the same order of rows."""
-    table = collected(predictor.predict_proba(lazily(frame, engine)))
+    given = lazily(frame, engine)
+    found = predictor.predict_proba(given)
+    assert type(found) is type(given)
+    table = collected(found)
     number = len(table.columns) - frame.width
     assert table.columns[: frame.width] == frame.columns
-    assert type(predictor.predict_proba(lazily(frame, engine))) is type(lazily(frame, engine))
     if engine in ENGINES:
         for name in frame.columns:
             np.testing.assert_array_equal(table[name].to_numpy(), frame[name].to_numpy())
@@ -71,6 +74,11 @@ def posterior_of(case, kind):
     if kind == "exact":
         return posterior
     return weighted(posterior) if kind == "weighted" else weighted(posterior).with_class_probs([0.9, 0.1])
+
+
+def described(features, X, y):
+    """The posterior of features that may describe columns again."""
+    return nb.Exact().fit(read_table(nb.NaiveBayes(features), X, y), key=0)
 
 
 def new_rows(case):
@@ -117,7 +125,6 @@ def test_a_classifier_of_mixed_columns(classifier, changed, engine):
     recipes |= {one.recipe for one in classifier.posterior_.belief.flat.scorer.code_readings}
     assert recipes >= {"copy", "date", "missing"}
     assert_as_in_memory(classifier, changed, engine)
-    assert_as_in_memory(classifier.with_class_probs([0.6, 0.3, 0.1]), changed, engine)
 
 
 @pytest.mark.parametrize("engine", EVERY_ENGINE)
@@ -131,8 +138,7 @@ def test_every_part_of_a_date(engine):
             table = table.cast(pl.Date)
         for part in ("day", "month", "weekday", "hour"):
             column = DerivedColumn(f"day {part}", "day", "date", (("form", None), ("part", part)))
-            model = nb.NaiveBayes({f"day {part}": (nb.Gaussian(), [column])})
-            assert_as_in_memory(nb.fit(model, table, y), table, engine)
+            assert_as_in_memory(described({f"day {part}": (nb.Gaussian(), [column])}, table, y), table, engine)
 
 
 NUMBERS = {
@@ -173,7 +179,7 @@ def test_a_fit_of_many_rows_keeps_its_digits(of_numbers, engine):
     posterior = nb.fit(model, X, y, sample_weight=np.full(90, 1e6))
     rows = X.with_columns(pl.col("small") * 1e-4, pl.col("eggs") * 1000)
     np.testing.assert_allclose(
-        proba_of(posterior, rows, engine), posterior.predict_proba(rows), rtol=1e-9 if engine != "x" else 0, atol=1e-9
+        proba_of(posterior, rows, engine), posterior.predict_proba(rows), rtol=1e-9, atol=1e-9
     )
 
 
@@ -201,7 +207,7 @@ def test_long_lists_of_categories_and_large_tables(engine):
         "pairs": (nb.JointCategorical(), ["few", "text"]),
         "given": (nb.Given(), ["number", "flag"]),
     }
-    posterior = weighted(nb.fit(nb.NaiveBayes(features), X, y))
+    posterior = weighted(described(features, X, y))
     new = pl.DataFrame(
         {
             "text": [*texts[:25], None, "", "new"] * 2,
@@ -222,9 +228,9 @@ def test_patterns_of_gaps_in_a_block_of_numbers(engine):
     X, y = pd.DataFrame(rng.normal(size=(300, 5)), columns=names), rng.choice(["a", "b"], 300)
     X["x1"] += X["x0"] * (y == "a")
     posterior = nb.fit(nb.NaiveBayes({"all": (nb.MultivariateGaussian(), names)}), X, y)
-    few, many = X.copy(), X.mask(rng.random(X.shape) < 0.5)
-    for k in range(18):
-        few.loc[k, [names[j] for j in range(5) if (k + 1) >> j & 1]] = np.nan
+    few, many = X[:40].copy(), X.mask(rng.random(X.shape) < 0.5)
+    for k, gaps in enumerate([1, 6, 16, 27, 31]):
+        few.loc[4 * k : 4 * k + 3, [names[j] for j in range(5) if gaps >> j & 1]] = np.nan
     assert_as_in_memory(posterior, in_polars(few), engine)
     with pytest.raises(ValueError, match=r"columns 'x0', 'x1', .* have more than 20 patterns of missing cells: fill"):
         posterior.predict_proba(lazily(in_polars(many), engine))
@@ -279,6 +285,7 @@ def test_bad_input_names_the_column(classifier, changed, engine, case):
             classifier.predict(lazily(changed.rename({"size": "prediction"}).with_columns(size=pl.lit(1.0)), engine))
 
 
+@pytest.mark.filterwarnings("ignore:y holds labels that differ only")
 def test_capitals_are_small_letters_to_sql():
     X = pl.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
     posterior = nb.fit(nb.Gaussian(), X, ["a", "a", "A", "A"])
@@ -301,7 +308,6 @@ def test_what_a_lazy_table_cannot_have(posteriors, changed):
         gaussian.predict(table, confidence=0.9)
     with pytest.raises(ValueError, match="binarize=0 compares cells in memory"):
         BernoulliNB().fit(X > 0, y).predict(table)
-    mixed = nb.fit(nb.Gaussian(), X, np.where(np.array(y) == y[0], 1, "b").astype(object))
     mixed = nb.fit(nb.Gaussian(), X, [1 if label == y[0] else "b" for label in y])
     assert mixed.predict_proba(table).collect().columns[-2:] == ["proba_1", "proba_b"]
     with pytest.raises(TypeError, match="the classes are 1, 'b', and a column of an engine holds"):
@@ -321,7 +327,7 @@ def test_the_query_of_a_relation_is_its_predictions(classifier, changed):
     np.testing.assert_array_equal(again.to_numpy()[:, -3:].astype(float), table.pl().to_numpy()[:, -3:].astype(float))
 
 
-@pytest.mark.filterwarnings("ignore:.*not seen in training")
+@pytest.mark.filterwarnings("ignore:.*(not seen in training|count as missing)")
 def test_frames_of_dask_stay_frames_and_arrays_arrays(classifier, changed):
     frame = changed.to_pandas()
     posterior = classifier.posterior_
@@ -330,7 +336,7 @@ def test_frames_of_dask_stay_frames_and_arrays_arrays(classifier, changed):
     for predictor in (classifier, posterior):
         found = predictor.predict_proba(table)
         assert isinstance(found, dd.DataFrame)
-        pd.testing.assert_frame_equal(found.compute()[frame.columns], frame)
+        pd.testing.assert_frame_equal(found.compute()[frame.columns], frame, check_dtype=False)
         np.testing.assert_allclose(found.compute()[[f"proba_{label}" for label in CLASSES]].to_numpy(), expected)
         assert predictor.predict(table)["prediction"].compute().tolist() == posterior.predict(frame).tolist()
     told = posterior.predict(table, confidence=0.9, abstain="?")["prediction"].compute()
