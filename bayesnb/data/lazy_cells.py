@@ -5,7 +5,6 @@ from typing import Any
 
 import narwhals as nw
 
-from bayesnb.core.cells import OTHER
 from bayesnb.data.tables import TEXT
 from bayesnb.serve.scorer import Reading
 
@@ -30,16 +29,10 @@ def of_interval(x: nw.Expr, edges: Sequence[float], values: Sequence[Any]) -> nw
     return nw.when(x < edges[middle]).then(of_interval(x, *below)).otherwise(of_interval(x, *above))
 
 
-def bins_as_codes(x: nw.Expr, edges: Sequence[float], *, whole: bool = False) -> nw.Expr:
-    """`codes_in_bins` of a column without NaN, whose numbers may be `whole`."""
-    missing = len(edges) + 1
-    if whole and edges[-1] - edges[0] == len(edges) - 1:  # a number less than the first edge is its code
-        low, high = edges[0] - 1, edges[-1]
-        within = nw.when(x > high).then(nw.lit(high)).otherwise(nw.when(x < low).then(nw.lit(low)).otherwise(x))
-        found = (within - low).cast(nw.Int64)
-    else:
-        found = of_interval(x, edges, range(missing))
-    return nw.when(x.is_null()).then(nw.lit(missing)).otherwise(found)
+def bins_as_codes(x: nw.Expr, edges: Sequence[float], lowest: float | None = None) -> nw.Expr:
+    """`codes_in_bins` of a column without NaN; `lowest` is the least of whole numbers each of which is a bin."""
+    found = of_interval(x, edges, range(len(edges) + 1)) if lowest is None else (x - lowest).cast(nw.Int64)
+    return nw.when(x.is_null()).then(nw.lit(len(edges) + 1)).otherwise(found)
 
 
 def most_compared(frame: Any) -> int:
@@ -157,8 +150,6 @@ class LazyColumn:
         cells, dtype = self._made_of(reading)
         kind: Any = {nw.String: str, nw.Float64: int | float}.get(dtype, ())
         own = [(code, value) for code, value in enumerate(reading.categories or ()) if isinstance(value, kind)]
-        if reading.others and dtype == nw.String:
-            own = [(code, value) for code, value in own if value != OTHER]
         if kind == () or not (own or reading.others):
             raise TypeError(
                 f"column {self.name!r} holds {self.dtype}, and its categories in the fit are of another type, such as "

@@ -152,11 +152,7 @@ class _Query:
                 "c": [own for own, _ in known],
             }
         )
-        inside = [(x >= one.lowest) & (x <= one.highest) for x, one in zip(raw, numbered, strict=True)]
-        inside = [
-            held & (x % 1.0 == 0.0) if one.whole else held for held, x, one in zip(inside, raw, numbered, strict=True)
-        ]
-        self.numbers = self._put("n", [nw.when(held).then(x) for held, x in zip(inside, raw, strict=True)])
+        self.numbers = self._put("n", [_held(x, one) for x, one in zip(raw, numbered, strict=True)])
         self._refusals = [
             ~x.is_null() & kept.is_null() & (x.abs() > (LARGEST_NUMBER if one.tolerant else -1.0))
             for x, kept, one in zip(raw, self.numbers, numbered, strict=True)
@@ -165,7 +161,9 @@ class _Query:
         binned = (bins_as_codes(x, one.edges or ()) for x, one in zip(others, in_bins, strict=True))
         codes = [next(found if one.edges is None else binned) for one in coded]
         for k, edges in self.scorer.bins:
-            codes.append(bins_as_codes(self.numbers[k], edges.tolist(), whole=numbered[k].whole))
+            one = numbered[k]
+            each = one.whole and one.highest - one.lowest == len(edges)
+            codes.append(bins_as_codes(self.numbers[k], edges.tolist(), one.lowest if each else None))
         self.codes = self._put("k", codes)
         self.sizes = [one.num_codes for one in coded] + [len(edges) + 1 for _, edges in self.scorer.bins]
 
