@@ -112,7 +112,7 @@ class _Query:
         self.scorer, self.frame = scorer, frame
         self.most_compared = most_compared(frame)
         self.mark = "_nb"
-        while any(name.casefold().startswith(self.mark) for name in frame.columns):
+        while any(name.casefold().startswith(self.mark) for name in frame.collect_schema().names()):
             self.mark += "_"
         self.classes = range(len(scorer.classes))
         self._read(columns)
