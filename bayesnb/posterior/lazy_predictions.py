@@ -1,7 +1,6 @@
 """Predictions of lazy tables: the flat form of a posterior as expressions that the engine of the table computes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
 from itertools import chain, product
 from operator import add, and_, mul, or_
 from typing import Any
@@ -34,8 +33,12 @@ LABELS: dict[type, Any] = {bool: nw.Boolean, int: nw.Int64, float: nw.Float64, s
 # --------------------------------------------------------------------------------------------------
 
 
-def _sum_of(terms: Iterable[Any]) -> Any:
-    return reduce(add, terms)
+def _folded(terms: Sequence[Any], operator: Callable[[Any, Any], Any] = add) -> Any:
+    """The sum of terms, or another operation on them, half by half: engines limit how deep an expression is."""
+    if len(terms) == 1:
+        return terms[0]
+    middle = len(terms) // 2
+    return operator(_folded(terms[:middle], operator), _folded(terms[middle:], operator))
 
 
 def _log1p(q: nw.Expr, *, exact: bool) -> nw.Expr:
@@ -56,7 +59,7 @@ def _rising(a: float, x: nw.Expr) -> nw.Expr:
     """`rising_in_numpy` for a number a."""
     if a < FROM:
         factors = a + np.arange(FROM)
-        return _rising(a + FROM, x) - reduce(mul, (x + float(k) for k in factors)).log() + float(np.log(factors).sum())
+        return _rising(a + FROM, x) - _folded([x + float(k) for k in factors], mul).log() + float(np.log(factors).sum())
     z = x + a
     square = 1.0 / (z * z)
     rest = (square * (square * (square / -1680.0 + 1 / 1260) - 1 / 360) + 1 / 12) / z - float(rest_by_series(a))
@@ -71,8 +74,8 @@ def _rising_factorials_expression(of: RisingFactorials, j: int, c: int, x: nw.Ex
 def _multivariate_t_expression(of: MultivariateT, c: int, there: tuple[int, ...], x: Sequence[nw.Expr]) -> nw.Expr:
     root, constant, exponent, loc = of.root(there)
     away = [x[k] - float(loc[c, i]) for i, k in enumerate(there)]
-    lengths = [_sum_of(away[j] * float(root[c, i, j]) for j in range(i + 1)) for i in range(len(there))]
-    excess, power = _sum_of(one * one for one in lengths), float(exponent[c, 0])
+    lengths = [_folded([away[j] * float(root[c, i, j]) for j in range(i + 1)]) for i in range(len(there))]
+    excess, power = _folded([one * one for one in lengths]), float(exponent[c, 0])
     return _log1p(excess, exact=abs(power) > LARGE_EXPONENT) * power + float(constant[c, 0])
 
 
@@ -117,14 +120,14 @@ class _Query:
         self.classes = range(len(scorer.classes))
         self._read(columns)
         added = self._of_tables() + self._of_densities()
-        joint = [_sum_of([*(feature[c] for feature in added), nw.lit(0.0)]) for c in self.classes]
+        joint = [_folded([*(feature[c] for feature in added), nw.lit(0.0)]) for c in self.classes]
         prior = _finite(scorer.log_prior_of_rows)
         if scorer.share:
             (joint,) = self._mixed([self._put("s", joint)], prior, scorer.share)
         shift = prior + _finite(np.broadcast_to(log_correction(scorer.log_given, scorer.log_class_prob), prior.shape))
         self.joint = self._put("j", [each + float(shift[c]) for c, each in enumerate(joint)])
         self.highest, *refused = self._put("h", [nw.max_horizontal(*self.joint), *self._refusals])
-        self.refused = reduce(or_, refused, nw.lit(False))
+        self.refused = _folded([*refused, nw.lit(False)], or_)
 
     def _put(self, kind: str, columns: Sequence[nw.Expr]) -> list[nw.Expr]:
         """Add columns in one step."""
@@ -193,7 +196,7 @@ class _Query:
         entries, parts, places = _finite(tables.entries), [], []
         for start, coding, stride in zip(tables.start, tables.coding.tolist(), tables.stride.tolist(), strict=True):
             pairs = [(k, step) for k, step in zip(coding, stride, strict=True) if step]
-            places.append(_sum_of(self.codes[k] * step if step > 1 else self.codes[k] for k, step in pairs))
+            places.append(_folded([self.codes[k] * step if step > 1 else self.codes[k] for k, step in pairs]))
             parts.append(entries[:, start : start + 1 + sum(self.sizes[k] * step for k, step in pairs)])
         places = self._put("t", places)
         items: dict[str, tuple[str, list[float]]] = {}
@@ -238,7 +241,7 @@ class _Query:
         patterns = [*product([False, True], repeat=len(x))] if len(x) < 5 else self._patterns(of, there)
         found = [nw.lit(0.0) for _ in self.classes]
         for kind in sorted(tuple(np.flatnonzero(pattern).tolist()) for pattern in patterns if any(pattern)):
-            here = reduce(and_, [there[k] if k in kind else ~there[k] for k in range(len(x))])
+            here = _folded([there[k] if k in kind else ~there[k] for k in range(len(x))], and_)
             found = [
                 nw.when(here).then(_multivariate_t_expression(of, c, kind, x)).otherwise(found[c]) for c in self.classes
             ]
@@ -267,7 +270,9 @@ class _Query:
             away = [[nw.min_horizontal(nw.lit(HIGHEST), x) for x in own] for own in away]
         each = self._put_all({f"{kind}e{j}c": [x.exp() for x in own] for j, own in enumerate(away)})
         prior = share * np.exp(log_prior)
-        pooled = self._put(f"{kind}p", [_sum_of(x * float(p) for x, p in zip(own, prior, strict=True)) for own in each])
+        pooled = self._put(
+            f"{kind}p", [_folded([x * float(p) for x, p in zip(own, prior, strict=True)]) for own in each]
+        )
         return [
             [top + (x * (1.0 - share) + both).log() for x in own]
             for own, top, both in zip(each, highest, pooled, strict=True)
@@ -280,7 +285,7 @@ class _Query:
     def proba(self) -> list[nw.Expr]:
         """Probabilities of the classes."""
         each = self._put("w", [(x - self.highest).exp() for x in self.joint])
-        (total,) = self._put("z", [_sum_of(each)])
+        (total,) = self._put("z", [_folded(each)])
         instead = np.exp(self.scorer.log_prior).tolist()
         return [self._answer(x / total, nw.lit(prob)) for x, prob in zip(each, instead, strict=True)]
 
