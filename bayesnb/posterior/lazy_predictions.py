@@ -115,28 +115,37 @@ class _Query:
         self.scorer, self.frame = scorer, frame
         self.most_compared = most_compared(frame)
         self.mark = "_nb"
-        while any(name.casefold().startswith(self.mark) for name in frame.collect_schema().names()):
+        self.names = frame.collect_schema().names()
+        while any(name.casefold().startswith(self.mark) for name in self.names):
             self.mark += "_"
+        self.put: dict[str, list[str]] = {}
         self.classes = range(len(scorer.classes))
         self._read(columns)
         added = self._of_tables() + self._of_densities()
         joint = [_folded([*(feature[c] for feature in added), nw.lit(0.0)]) for c in self.classes]
         prior = _finite(scorer.log_prior_of_rows)
         if scorer.share:
-            (joint,) = self._mixed([self._put("s", joint)], prior, scorer.share)
+            (joint,) = self._mixed([self._put("s", joint, kept=("f",))], prior, scorer.share)
         shift = prior + _finite(np.broadcast_to(log_correction(scorer.log_given, scorer.log_class_prob), prior.shape))
-        self.joint = self._put("j", [each + float(shift[c]) for c, each in enumerate(joint)])
-        self.highest, *refused = self._put("h", [nw.max_horizontal(*self.joint), *self._refusals])
-        self.refused = _folded([*refused, nw.lit(False)], or_)
+        self.joint = self._put("j", [each + float(shift[c]) for c, each in enumerate(joint)], kept=("f",))
+        (self.highest,) = self._put("h", [nw.max_horizontal(*self.joint)])
 
-    def _put(self, kind: str, columns: Sequence[nw.Expr]) -> list[nw.Expr]:
-        """Add columns in one step."""
-        return self._put_all({kind: columns})[0]
+    def _put(self, kind: str, columns: Sequence[nw.Expr], kept: Sequence[str] = ()) -> list[nw.Expr]:
+        """Add columns in one step; parameters as for `_put_all`."""
+        return self._put_all({kind: columns}, kept)[0]
 
-    def _put_all(self, columns: Mapping[str, Sequence[nw.Expr]]) -> ByFeature:
+    def _put_all(self, columns: Mapping[str, Sequence[nw.Expr]], kept: Sequence[str] = ()) -> ByFeature:
+        """Add columns of several kinds in one step.
+
+        Of the earlier ones only some kinds are kept, if any is named: a step takes an engine more time, the more
+        columns it has.
+        """
         names = {kind: [self._name(kind, place) for place, _ in enumerate(own)] for kind, own in columns.items()}
         if new := dict(zip(chain(*names.values()), chain(*columns.values()), strict=True)):
-            self.frame = computed_once(self.frame.with_columns(**new))
+            old = [name for kind in kept for name in self.put[kind]]
+            self.frame = self.frame.select(*self.names, *old, **new) if kept else self.frame.with_columns(**new)
+            self.frame = computed_once(self.frame)
+        self.put |= names
         return [[nw.col(name) for name in own] for own in names.values()]
 
     def _name(self, kind: str, place: int) -> str:
@@ -156,7 +165,7 @@ class _Query:
             }
         )
         self.numbers = self._put("n", [_inside_support(x, one) for x, one in zip(raw, numbered, strict=True)])
-        self._refusals = [
+        refused = [
             ~x.is_null() & kept.is_null() & (x.abs() > (LARGEST_NUMBER if one.tolerant else -1.0))
             for x, kept, one in zip(raw, self.numbers, numbered, strict=True)
         ]
@@ -167,7 +176,8 @@ class _Query:
             one = numbered[k]
             each = one.whole and one.highest - one.lowest == len(edges)
             codes.append(bins_as_codes(self.numbers[k], edges.tolist(), one.lowest if each else None))
-        self.codes = self._put("k", codes)
+        flag = _folded([*refused, nw.lit(False)], or_)
+        self.codes, (self.refused,) = self._put_all({"k": codes, "f": [flag]}, kept=("n",))
         self.sizes = [one.num_codes for one in coded] + [len(edges) + 1 for _, edges in self.scorer.bins]
 
     def _codes(
@@ -194,20 +204,24 @@ class _Query:
         """What the features that are looked up add."""
         tables = self.scorer.tables
         entries, parts, places = _finite(tables.entries), [], []
+        several: list[nw.Expr] = []
         for start, coding, stride in zip(tables.start, tables.coding.tolist(), tables.stride.tolist(), strict=True):
             pairs = [(k, step) for k, step in zip(coding, stride, strict=True) if step]
-            places.append(_folded([self.codes[k] * step if step > 1 else self.codes[k] for k, step in pairs]))
             parts.append(entries[:, start : start + 1 + sum(self.sizes[k] * step for k, step in pairs)])
-        places = self._put("t", places)
+            places.append(self._name("k", pairs[0][0]) if len(pairs) == 1 else self._name("t", len(several)))
+            if len(pairs) > 1:
+                several.append(_folded([self.codes[k] * step for k, step in pairs]))
+        self._put("t", several)
         items: dict[str, tuple[str, list[float]]] = {}
         found = []
         for j, (place, own) in enumerate(zip(places, parts, strict=True)):
             last = own.shape[1] - 1
             if last < self.most_compared:
-                found.append([of_key(place, range(last), row[:-1].tolist(), nw.lit(float(row[-1]))) for row in own])
+                rows = own.tolist()
+                found.append([of_key(nw.col(place), range(last), row[:-1], nw.lit(row[-1])) for row in rows])
                 continue
-            names = [self._name(f"t{j}c", c) for c in self.classes]
-            items |= {name: (self._name("t", j), row.tolist()) for name, row in zip(names, own, strict=True)}
+            names = [self._name(f"i{j}c", c) for c in self.classes]
+            items |= {name: (place, row.tolist()) for name, row in zip(names, own, strict=True)}
             found.append([nw.col(name) for name in names])
         self.frame = computed_once(with_looked_up(self.frame, items, {}))
         return found
