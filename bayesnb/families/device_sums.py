@@ -1,0 +1,234 @@
+"""Needs counted by JAX on the device that has the cells: pieces of rows, added up in float64."""
+
+from collections.abc import Callable, Sequence
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from bayesnb.core.deferred import jax, jit, jnp, map_tree
+from bayesnb.families.moments import Moments, Scatter, moments_beyond_rounding, scatter_beyond_rounding
+from bayesnb.families.needs import (
+    CellWeight,
+    CentredProducts,
+    CentredSquares,
+    Frequencies,
+    Need,
+    RowWeight,
+    Sums,
+    ValueCounts,
+    fill_needs,
+    list_needs,
+)
+from bayesnb.families.statistics import Tally, safe_ratio
+
+LARGEST_TALLY = 4096
+"""Numbers 0, 1, ... that a device counts of a column; where larger ones occur, the host counts."""
+
+
+def _by_class(membership: Any, cells: Any) -> Any:
+    return jnp.matmul(membership.T, cells.astype(jnp.float64), precision="highest")
+
+
+@singledispatch
+def _count_need(need: Need, x: Any, membership: Any) -> Any:
+    """As the host's, of one piece."""
+    raise NotImplementedError(f"a device does not count {type(need).__name__}")
+
+
+@_count_need.register
+def _(need: RowWeight, x: Any, membership: Any) -> Any:
+    return membership.sum(axis=0)[:, None]
+
+
+@_count_need.register
+def _(need: CellWeight, x: Any, membership: Any) -> Any:
+    return _by_class(membership, ~jnp.isnan(x))
+
+
+@_count_need.register
+def _(need: Sums, x: Any, membership: Any) -> Any:
+    missing = jnp.isnan(x)
+    if need.terms is None:
+        return _by_class(membership, jnp.where(missing, 0.0, x))
+    terms = need.terms(jnp.where(missing, need.filler, x))
+    found = []
+    for term in terms if isinstance(terms, tuple) else (terms,):
+        cells = jnp.where(missing, 0.0, term)
+        found.append(_by_class(membership, cells.sum(axis=1, keepdims=True) if need.over_columns else cells))
+    return found[0] if len(found) == 1 else jnp.stack(found, axis=-1)
+
+
+@_count_need.register
+def _(need: CentredSquares, x: Any, membership: Any) -> Moments:
+    missing = jnp.isnan(x)
+    n = _by_class(membership, ~missing)
+    mean, deviation, correction = _about_means(jnp.where(missing, 0.0, x), ~missing, n, membership)
+    return Moments(n, mean + correction, _by_class(membership, deviation**2) - n * correction**2)
+
+
+@_count_need.register
+def _(need: CentredProducts, x: Any, membership: Any) -> Scatter:
+    n = membership.sum(axis=0)[:, None]
+    mean, deviation, correction = _about_means(jnp.nan_to_num(x), True, n, membership)
+    products = jnp.einsum("rc,rj,rk->cjk", membership, deviation, deviation, precision="highest")
+    products -= n[..., None] * correction[:, :, None] * correction[:, None, :]
+    return Scatter(n, mean + correction, (products + products.mT) / 2)
+
+
+def _about_means(cells: Any, observed: Any, n: Any, membership: Any) -> tuple[Any, Any, Any]:
+    """Means of the classes, deviations from the mean of each row's class, and the means of these, a rounding error."""
+    mean = safe_ratio(_by_class(membership, cells), n)
+    own = jnp.matmul((membership != 0).astype(jnp.float64), mean, precision="highest")
+    deviation = jnp.where(observed, cells - own, 0.0)
+    return mean, deviation, safe_ratio(_by_class(membership, deviation), n)
+
+
+@_count_need.register
+def _(need: Frequencies, x: Any, membership: Any) -> Any:
+    shape = membership.shape[1], x.shape[1], need.size
+    missing, weight = jnp.isnan(x), membership.sum(axis=1)[:, None]
+    place = membership.argmax(axis=1)[:, None] * shape[1] + jnp.arange(shape[1])
+    at = place * need.size + jnp.where(missing, 0, x).astype(int)
+    return jnp.zeros(shape).ravel().at[at].add(jnp.where(missing, 0.0, weight)).reshape(shape)
+
+
+# --------------------------------------------------------------------------------------------------
+# The needs of all blocks of columns, piece by piece
+# --------------------------------------------------------------------------------------------------
+
+
+def count_on_device(
+    read: Callable[[Any], Any],
+    families: Sequence[Any],
+    whole: tuple[bool, ...],
+    rows: Any,
+    codes: Any,
+    weights: Any,
+    num_classes: int,
+    size: int,
+) -> tuple[np.ndarray, list[Any]] | None:
+    """Weight of each class, and the statistics of each family.
+
+    Parameters
+    ----------
+    read : jax.tree_util.Partial
+        From rows in float64 to the cells of each family, (rows, columns) with missing ones NaN, and which of the rows
+        it can hold.
+    families : sequence of Family
+    whole : tuple of bool
+        Whether each family leaves out rows that lack a cell.
+    rows : jax.Array, shape (rows, columns)
+    codes : jax.Array of int, shape (rows,)
+    weights : jax.Array, shape (rows,), or None
+    num_classes : int
+    size : int
+        Rows of a piece.
+
+    Returns
+    -------
+    tuple, or None
+        None if a family cannot hold a cell, or the host has to count numbers.
+
+    Raises
+    ------
+    NotImplementedError
+        If a device does not count what a family needs.
+    """
+    families = list(families)
+    tallies = tuple(any(isinstance(need, ValueCounts) for need in list_needs(each.needs())) for each in families)
+    sizes = [[]] * len(families)
+    if any(tallies):
+        largest, countable = jax.device_get(_largest_numbers(read, families, rows, tallies))
+        if not all(countable) or max(map(max, filter(len, largest))) >= LARGEST_TALLY:
+            return None
+        sizes = [tuple(1 << int(number).bit_length() for number in own) for own in largest]
+    allowed, classes, found = jax.device_get(
+        _sums(read, families, rows, codes, weights, whole, tuple(map(tuple, sizes)), num_classes, min(size, len(rows)))
+    )
+    if not allowed:
+        return None
+    trees = [family.needs() for family in families]
+    filled = [
+        fill_needs(tree, iter([_as_statistics(need, own) for need, own in zip(list_needs(tree), results, strict=True)]))
+        for tree, results in zip(trees, found, strict=True)
+    ]
+    return np.array(classes), filled
+
+
+def _as_statistics(need: Need, found: Any) -> Any:
+    """What the host gives for a need."""
+    found = map_tree(np.array, found)
+    if isinstance(need, CentredSquares):
+        return moments_beyond_rounding(found.n, found.mean, np.maximum(found.ssd, 0.0))
+    if isinstance(need, CentredProducts):
+        return scatter_beyond_rounding(found.n, found.mean, found.scatter)
+    if isinstance(need, ValueCounts):
+        found[..., 0] *= need.zeros
+        shown = np.flatnonzero(found)
+        place, number = np.divmod(shown, found.shape[-1])
+        return Tally.of(place, number.astype(np.float64), found.ravel()[shown])
+    return found
+
+
+@jit(static_argnums=3)
+def _largest_numbers(read: Any, families: Sequence[Any], rows: Any, tallies: tuple[bool, ...]) -> Any:
+    """For each family the largest number of each of its tallies, and whether all numbers are whole and not negative."""
+    largest, countable = [], []
+    for family, x, tally in zip(families, read(rows.astype(jnp.float64))[0], tallies, strict=True):
+        needs = [need for need in list_needs(family.needs()) if isinstance(need, ValueCounts)] if tally else []
+        numbers = [jnp.nan_to_num(_made_of(need, x)) for need in needs]
+        largest.append([each.max() for each in numbers])
+        countable += [((each >= 0) & (each == jnp.rint(each))).all() for each in numbers]
+    return largest, countable
+
+
+def _made_of(need: Need, x: Any) -> Any:
+    return x if need.of is None else need.of(x)
+
+
+@jit(static_argnums=(5, 6, 7, 8))
+def _sums(
+    read: Any,
+    families: Sequence[Any],
+    rows: Any,
+    codes: Any,
+    weights: Any,
+    whole: Any,
+    sizes: Any,
+    num_classes: int,
+    size: int,
+) -> Any:
+    """Whether all rows can be held, the weight of each class, and for each family the results of its needs."""
+    number = len(rows)
+
+    def of_piece(i: Any) -> Any:
+        start = jnp.minimum(i * size, number - size)
+
+        def part(array: Any) -> Any:
+            return jax.lax.dynamic_slice_in_dim(array, start, size)
+
+        # The last piece begins with rows that the one before has, too.
+        new = start + jnp.arange(size) >= i * size
+        weight = jnp.where(new, 1.0 if weights is None else part(weights), 0.0)
+        membership = jnp.where(part(codes)[:, None] == jnp.arange(num_classes), weight[:, None], 0.0)
+        cells, allowed = read(part(rows).astype(jnp.float64))
+        found = []
+        for family, x, whole_rows, tallies in zip(families, cells, whole, sizes, strict=True):
+            lacking = jnp.isnan(x).any(axis=1, keepdims=True) if whole_rows else False
+            of_block, own_sizes = jnp.where(lacking, 0.0, membership), iter(tallies)
+            needs = [
+                Frequencies(need.of, next(own_sizes)) if isinstance(need, ValueCounts) else need
+                for need in list_needs(family.needs())
+            ]
+            found.append([_count_need(need, _made_of(need, x), of_block) for need in needs])
+        return jnp.stack(allowed).all(), membership.sum(axis=0), found
+
+    def step(total: Any, i: Any) -> Any:
+        (all_so_far, classes, found), (allowed, of_classes, more) = total, of_piece(i)
+        added = [[one + other for one, other in zip(*pair, strict=True)] for pair in zip(found, more, strict=True)]
+        return (all_so_far & allowed, classes + of_classes, added), None
+
+    shapes = jax.eval_shape(of_piece, 0)
+    nothing = jax.tree.map(lambda leaf: jnp.full(leaf.shape, leaf.dtype == bool, leaf.dtype), shapes)
+    return jax.lax.scan(step, nothing, jnp.arange(-(-number // size)))[0]
