@@ -41,6 +41,8 @@ def check_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
     if sample_weight is None:
         return np.ones(num_rows)
     require_readable("sample_weight", sample_weight)
+    if np.iscomplexobj(sample_weight):
+        raise TypeError("sample_weight holds complex numbers: give one real number for each row")
     try:
         there = isinstance(sample_weight, DeviceArray)
         weights = sample_weight if there else np.asarray(sample_weight, dtype=np.float64)

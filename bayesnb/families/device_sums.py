@@ -213,8 +213,8 @@ def _sums(
         weight = jnp.where(new, 1.0 if weights is None else part(weights), 0.0)
         membership = jnp.where(part(codes)[:, None] == jnp.arange(num_classes), weight[:, None], 0.0)
         cells, allowed = read(part(rows).astype(jnp.float64))
-        found = []
-        for family, x, whole_rows, tallies in zip(families, cells, whole, sizes, strict=True):
+        found, held = [], []
+        for family, x, own_allowed, whole_rows, tallies in zip(families, cells, allowed, whole, sizes, strict=True):
             lacking = jnp.isnan(x).any(axis=1, keepdims=True) if whole_rows else False
             of_block, own_sizes = jnp.where(lacking, 0.0, membership), iter(tallies)
             needs = [
@@ -222,7 +222,9 @@ def _sums(
                 for need in list_needs(family.needs())
             ]
             found.append([_count_need(need, _made_of(need, x), of_block) for need in needs])
-        return jnp.stack(allowed).all(), membership.sum(axis=0), found
+            # A category that occurs in rows of weight zero alone is none.
+            held.append(own_allowed | (weight == 0) if family.cell == "category" else own_allowed)
+        return jnp.stack(held).all(), membership.sum(axis=0), found
 
     def step(total: Any, i: Any) -> Any:
         (all_so_far, classes, found), (allowed, of_classes, more) = total, of_piece(i)
