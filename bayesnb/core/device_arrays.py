@@ -65,6 +65,9 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return int(self.array.shape[0])
 
     def __getitem__(self, index: Any) -> Any:
+        """Some entries, copied; those at given positions are taken on the device."""
+        if getattr(index, "dtype", np.dtype(bool)).kind in "iu":
+            return np.array(jax.device_get(self.array[index]))
         return self.copied[index]
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:

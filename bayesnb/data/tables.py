@@ -303,7 +303,7 @@ class DeviceTable(ArrayTable):
 
     def take(self, rows: np.ndarray) -> ArrayTable:  # type: ignore[override]
         counted = None if self.counted is None else self.counted[rows]
-        return ArrayTable(DeviceArray(self.cells.array[rows]).copied, self.names, self.named, counted=counted)
+        return ArrayTable(self.cells[rows], self.names, self.named, counted=counted)
 
     def kind(self, column: int) -> str:
         return "boolean" if self.cells.dtype == bool else "number"

@@ -14,6 +14,7 @@ from bayesnb.core.arrays import stacked
 from bayesnb.core.cells import warn_unseen
 from bayesnb.core.checking import a_type
 from bayesnb.core.deferred import pd
+from bayesnb.core.device_arrays import on_device
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found
 from bayesnb.data.read import (
@@ -99,6 +100,41 @@ def count_batches(
 
 
 # --------------------------------------------------------------------------------------------------
+# Long arrays on a device, of which the host has a sample
+# --------------------------------------------------------------------------------------------------
+
+SAMPLE = 10_000
+"""Rows of a sample. Weights of features from 2,000 rows cost up to .002 nats a row against those from all rows."""
+
+
+def is_long_on_device(X: Any) -> bool:
+    """Whether a table is an array on a device with more rows than a sample has."""
+    return on_device(X) and X.ndim == 2 and len(X) > SAMPLE
+
+
+def read_device(
+    model: Model,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    classes: Any,
+    check: Callable[[Problem], None],
+    feature_names: Any = None,
+) -> Problem:
+    """The problem of an array on a device, as `read_dask` has it."""
+    rows = read_for(model, X, y, sample_weight, feature_names)
+    schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
+    return count_batches(schema, schema.find(rows), [("X", rows)], check)
+
+
+def sample_device(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
+    """Cells, labels and weights of `SAMPLE` rows of an array on a device, drawn at random."""
+    rows = read_rows(X, y, sample_weight)
+    some = rows.take(np.sort(random_generator(key).choice(len(rows), SAMPLE, replace=False)))
+    return some.alone().table.cells, some.labels.values, None if sample_weight is None else some.weights
+
+
+# --------------------------------------------------------------------------------------------------
 # Dask arrays and data frames; Dask is imported inside the calls that need it
 # --------------------------------------------------------------------------------------------------
 
@@ -150,10 +186,6 @@ def read_dask(
         raise ValueError("X has no rows: give at least one")
     warn_unseen(counted.unseen)
     return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
-
-
-SAMPLE = 10_000
-"""Rows of a sample. Weights of features from 2,000 rows cost up to .002 nats a row against those from all rows."""
 
 
 @dataclass(frozen=True)

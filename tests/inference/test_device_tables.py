@@ -7,6 +7,8 @@ from cases import FAMILIES
 
 import bayesnb as nb
 from bayesnb.core import device_arrays
+from bayesnb.estimators import NaiveBayesClassifier
+from bayesnb.inference import sources
 from bayesnb.model import device_rows
 
 DEVICE = jax.devices("cpu")[-1]
@@ -244,6 +246,37 @@ def test_predictions_of_every_kind_of_posterior(kind):
     for method in ("predict_proba", "predict_log_proba", "log_joint", "predict"):
         found, expected = getattr(posterior, method)(there(NORMAL)), getattr(posterior, method)(NORMAL)
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+# --------------------------------------------------------------------------------------------------
+# Estimators
+# --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"feature_weights": None}, {"model": nb.Gaussian()}], ids=str)
+@pytest.mark.usefixtures("elsewhere")
+def test_a_classifier_equals_that_of_the_host(options):
+    X = np.column_stack([NORMAL, GRADES[:, :1]]).astype(np.float32)
+    expected = NaiveBayesClassifier(**options).fit(X, Y)
+    found = NaiveBayesClassifier(**options).fit(there(X), there(Y))
+    assert found.n_features_in_ == 4
+    assert found.classes_.dtype == expected.classes_.dtype
+    assert found.posterior_.model.features.keys() == expected.posterior_.model.features.keys()
+    np.testing.assert_allclose(found.predict_proba(there(X)), expected.predict_proba(X), atol=1e-10)
+    np.testing.assert_array_equal(found.predict(there(X)), expected.predict(X))
+    with pytest.raises(ValueError, match="2 features, but NaiveBayesClassifier is expecting 4"):
+        found.predict(there(X[:, :2]))
+
+
+@pytest.mark.usefixtures("stays")
+def test_a_classifier_of_a_long_array_copies_a_sample(monkeypatch):
+    monkeypatch.setattr(sources, "SAMPLE", 300)
+    found = NaiveBayesClassifier(feature_weights=None).fit(there(NORMAL), there(Y), there(1.0 + Y))
+    np.testing.assert_array_equal(found.class_count_, [234, 466, 699])
+    expected = nb.fit(found.posterior_.model.description, NORMAL, Y, sample_weight=1.0 + Y)
+    np.testing.assert_allclose(found.predict_proba(there(NORMAL)), expected.predict_proba(NORMAL), atol=1e-10)
+    weighted = NaiveBayesClassifier(feature_weights="each").fit(there(NORMAL), there(Y))
+    np.testing.assert_allclose(weighted.predict_proba(there(NORMAL)), weighted.predict_proba(NORMAL), atol=1e-10)
 
 
 # --------------------------------------------------------------------------------------------------
