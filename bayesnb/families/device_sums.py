@@ -187,6 +187,18 @@ def _made_of(need: Need, x: Any) -> Any:
     return x if need.of is None else need.of(x)
 
 
+def statistics_in_jax(family: Any, x: Any, membership: Any) -> Any:
+    """Statistics of the cells of a block, for JAX; of all rows at once, and no number is cleared of rounding errors.
+
+    Raises
+    ------
+    NotImplementedError
+        If a device does not count what the family needs.
+    """
+    tree = family.needs()
+    return fill_needs(tree, (_count_need(need, _made_of(need, x), membership) for need in list_needs(tree)))
+
+
 @jit(static_argnums=(5, 6, 7, 8))
 def _sums(
     read: Any,

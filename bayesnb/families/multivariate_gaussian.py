@@ -441,13 +441,13 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         return too_far(posterior.loc, deviation, "subtract a number near {mean:.3g} from the column")
 
     def on_scale_of(self, pooled: Scatter) -> Self:
-        columns = pooled.of_columns
+        (xp, _), columns = namespace(pooled.mean), pooled.of_columns
         shape = np.broadcast_shapes(np.shape(self.kappa), columns.mean.shape)
-        loc = np.broadcast_to(columns.mean, shape) if self.loc is None else self.loc
+        loc = xp.broadcast_to(columns.mean, shape) if self.loc is None else self.loc
         if self.scale is not None:
             return replace(self, loc=loc)
         # A column on its own then has the default rate of a Gaussian, half of the scale.
-        squares = np.broadcast_to(2 * default_rate(columns), shape)
+        squares = xp.broadcast_to(2 * default_rate(columns), shape)
         return replace(self, loc=loc, scale=squares[..., None] * np.eye(shape[-1]))
 
     def log_likelihood(self, parameters: Parameters, statistics: Scatter) -> Any:

@@ -192,6 +192,12 @@ class RowsOnDevice:
         except ValueError:
             return None
 
+    def beside(self, values: Any) -> Any:
+        """Numbers of the rows as an array on their device; codes as they travel fastest."""
+        if isinstance(values, DeviceArray):
+            return values.array
+        return self.rows.beside(values, np.int32 if values.dtype.kind in "iu" else np.float64).array
+
     def size(self, width: int) -> int:
         """Rows of a piece, where each needs `width` numbers."""
         (device,) = self.rows.array.devices()
@@ -199,7 +205,7 @@ class RowsOnDevice:
 
     def count(self, blocks: Sequence[Block], codes: Any, weights: Any, num_classes: int) -> ModelStatistics | None:
         """The statistics of the rows, as `Chunks.count` has them; None if the host has to count."""
-        given = [None if each is None else getattr(each, "array", each) for each in (codes, weights)]
+        given = [None if each is None else self.beside(each) for each in (codes, weights)]
         whole = tuple(block.whole_rows for block in blocks)
         size = self.size(num_classes + sum(len(block.columns) for block in blocks))
         families = [block.family for block in blocks]

@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 from cases import FAMILIES
+from slow import cases_fast
 
 import bayesnb as nb
 from bayesnb.core import device_arrays
@@ -36,6 +37,15 @@ def stays(elsewhere, monkeypatch):
         raise AssertionError(f"an array of shape {self.shape} was copied")
 
     monkeypatch.setattr(device_arrays.DeviceArray, "copied", property(copied))
+
+
+@pytest.fixture
+def copies(elsewhere, monkeypatch):
+    """The shapes of the arrays that were copied to the host."""
+    shapes, copied = [], device_arrays.DeviceArray.copied.func
+    noted = property(lambda self: shapes.append(self.shape) or copied(self))
+    monkeypatch.setattr(device_arrays.DeviceArray, "copied", noted)
+    return shapes
 
 
 def there(values):
@@ -108,7 +118,7 @@ COPIED = ("all trees", "numpyro exponential", "outside bernoulli", "outside cate
 @pytest.mark.parametrize("case", [case for case in FAMILIES if case.name != "durations"], ids=lambda case: case.name)
 @pytest.mark.usefixtures("elsewhere")
 @pytest.mark.filterwarnings("ignore:.*rows lack a cell")
-def test_every_family(case, weighted, rng, monkeypatch):
+def test_every_family(case, weighted, rng, copies):
     X = case.draw(rng, Y == 0, 3)
     if weighted and case.can.holes:
         X = np.where(rng.random(X.shape) < 0.1, np.nan, X)
@@ -117,8 +127,6 @@ def test_every_family(case, weighted, rng, monkeypatch):
     weights = rng.integers(0, 5, ROWS) / 4 if weighted else None
     inference = "exact" if case.can.closed else "map"
     expected = nb.fit(model, X, Y, inference, sample_weight=weights)
-    copies, copied = [], device_arrays.DeviceArray.copied.func
-    monkeypatch.setattr(device_arrays.DeviceArray, "copied", property(lambda self: copies.append(1) or copied(self)))
     found = nb.fit(model, there(X), there(Y), inference, sample_weight=None if weights is None else there(weights))
     assert_equal_fits(found, expected, X, there(X), 1e-10)
     assert bool(copies) == (case.name in COPIED)
@@ -246,6 +254,30 @@ def test_predictions_of_every_kind_of_posterior(kind):
     for method in ("predict_proba", "predict_log_proba", "log_joint", "predict"):
         found, expected = getattr(posterior, method)(there(NORMAL)), getattr(posterior, method)(NORMAL)
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+# --------------------------------------------------------------------------------------------------
+# Leave-one-out
+# --------------------------------------------------------------------------------------------------
+
+LOO_COPIED = (*COPIED, "joint categorical", "dirichlet multinomial")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("case", cases_fast([case for case in FAMILIES if case.can.closed], {"gaussian", "multinomial"}))
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.filterwarnings("ignore:.*rows lack a cell")
+def test_leave_one_out(case, weighted, rng, copies):
+    X = case.draw(rng, Y == 0, 3)
+    if weighted and case.can.holes:
+        X = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    weights = rng.integers(1, 5, ROWS) / 4 if weighted else None
+    posterior = nb.fit(nb.NaiveBayes({"x": (case.default, slice(None))}), X, Y, sample_weight=weights)
+    expected = nb.loo(posterior, X, Y, sample_weight=weights)
+    found = nb.loo(posterior, there(X), there(Y), sample_weight=None if weights is None else there(weights))
+    np.testing.assert_allclose(found.elpd_i, expected.elpd_i, atol=1e-9)
+    np.testing.assert_allclose(found.p, expected.p, atol=1e-8)
+    assert ((ROWS, 3) in copies) == (case.name in LOO_COPIED)
 
 
 # --------------------------------------------------------------------------------------------------
