@@ -220,7 +220,7 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
         )
     if isinstance(table := nw.from_native(y, pass_through=True), nw.DataFrame | nw.LazyFrame):
         raise TypeError(f"{name} is a table with the columns {table.columns}: give one column, the labels")
-    labels = y if isinstance(y, DeviceArray) else as_labels(y)
+    labels: Any = y if isinstance(y, DeviceArray) else as_labels(y)
     if labels.ndim != 1:
         raise ValueError(f"{name} has shape {labels.shape}: give one label for each row, shape ({num_rows},)")
     if len(labels) != num_rows:

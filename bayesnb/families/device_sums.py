@@ -102,11 +102,9 @@ def count_on_device(
     read: Callable[[Any], Any],
     families: Sequence[Any],
     whole: tuple[bool, ...],
-    rows: Any,
-    codes: Any,
-    weights: Any,
     num_classes: int,
     size: int,
+    *given: Any,
 ) -> tuple[np.ndarray, list[Any]] | None:
     """Weight of each class, and the statistics of each family.
 
@@ -118,45 +116,38 @@ def count_on_device(
     families : sequence of Family
     whole : tuple of bool
         Whether each family leaves out rows that lack a cell.
-    rows : jax.Array, shape (rows, columns)
-    codes : jax.Array of int, shape (rows,)
-    weights : jax.Array, shape (rows,), or None
     num_classes : int
     size : int
         Rows of a piece.
+    *given : jax.Array
+        The rows (rows, columns), the codes of their classes (rows,), and their weights (rows,), or None for ones.
 
     Returns
     -------
     tuple, or None
-        None if a family cannot hold a cell, or the host has to count numbers.
+        None if a family cannot hold a cell, or numbers are too large to tally.
 
     Raises
     ------
     NotImplementedError
         If a device does not count what a family needs.
     """
-    families = list(families)
-    tallies = tuple(any(isinstance(need, ValueCounts) for need in list_needs(each.needs())) for each in families)
-    sizes = [[]] * len(families)
-    if any(tallies):
-        largest, countable = jax.device_get(_largest_numbers(read, families, rows, tallies))
-        if not all(countable) or max(map(max, filter(len, largest))) >= LARGEST_TALLY:
+    trees, tally = [family.needs() for family in families], 0
+    if any(isinstance(need, ValueCounts) for tree in trees for need in list_needs(tree)):
+        largest, countable = jax.device_get(_largest_number(read, families, given[0]))
+        if not countable or largest >= LARGEST_TALLY:
             return None
-        sizes = [tuple(1 << int(number).bit_length() for number in own) for own in largest]
-    allowed, classes, found = jax.device_get(
-        _sums(read, families, rows, codes, weights, whole, tuple(map(tuple, sizes)), num_classes, min(size, len(rows)))
+        tally = 1 << int(largest).bit_length()
+    held, classes, found = jax.device_get(
+        _sums(read, families, *given, whole, num_classes, min(size, len(given[0])), tally)
     )
-    if not allowed:
+    if not held:
         return None
-    trees = [family.needs() for family in families]
-    filled = [
-        fill_needs(tree, iter([_as_statistics(need, own) for need, own in zip(list_needs(tree), results, strict=True)]))
-        for tree, results in zip(trees, found, strict=True)
-    ]
-    return np.array(classes), filled
+    results = [map(_as_on_host, list_needs(tree), own) for tree, own in zip(trees, found, strict=True)]
+    return np.array(classes), list(map(fill_needs, trees, results))
 
 
-def _as_statistics(need: Need, found: Any) -> Any:
+def _as_on_host(need: Need, found: Any) -> Any:
     """What the host gives for a need."""
     found = map_tree(np.array, found)
     if isinstance(need, CentredSquares):
@@ -171,22 +162,6 @@ def _as_statistics(need: Need, found: Any) -> Any:
     return found
 
 
-@jit(static_argnums=3)
-def _largest_numbers(read: Any, families: Sequence[Any], rows: Any, tallies: tuple[bool, ...]) -> Any:
-    """For each family the largest number of each of its tallies, and whether all numbers are whole and not negative."""
-    largest, countable = [], []
-    for family, x, tally in zip(families, read(rows.astype(jnp.float64))[0], tallies, strict=True):
-        needs = [need for need in list_needs(family.needs()) if isinstance(need, ValueCounts)] if tally else []
-        numbers = [jnp.nan_to_num(_made_of(need, x)) for need in needs]
-        largest.append([each.max() for each in numbers])
-        countable += [((each >= 0) & (each == jnp.rint(each))).all() for each in numbers]
-    return largest, countable
-
-
-def _made_of(need: Need, x: Any) -> Any:
-    return x if need.of is None else need.of(x)
-
-
 def statistics_in_jax(family: Any, x: Any, membership: Any) -> Any:
     """Statistics of the cells of a block, for JAX; of all rows at once, and no number is cleared of rounding errors.
 
@@ -199,17 +174,23 @@ def statistics_in_jax(family: Any, x: Any, membership: Any) -> Any:
     return fill_needs(tree, (_count_need(need, _made_of(need, x), membership) for need in list_needs(tree)))
 
 
+def _made_of(need: Need, x: Any) -> Any:
+    return x if need.of is None else need.of(x)
+
+
+@jit
+def _largest_number(read: Any, families: Sequence[Any], rows: Any) -> Any:
+    """The largest number that is tallied, and whether all are whole and not negative."""
+    pairs = zip(families, read(rows.astype(jnp.float64))[0], strict=True)
+    needs = ((need, x) for family, x in pairs for need in list_needs(family.needs()) if isinstance(need, ValueCounts))
+    numbers = [jnp.nan_to_num(_made_of(need, x)) for need, x in needs]
+    countable = [((each >= 0) & (each == jnp.rint(each))).all() for each in numbers]
+    return jnp.stack([each.max() for each in numbers]).max(), jnp.stack(countable).all()
+
+
 @jit(static_argnums=(5, 6, 7, 8))
 def _sums(
-    read: Any,
-    families: Sequence[Any],
-    rows: Any,
-    codes: Any,
-    weights: Any,
-    whole: Any,
-    sizes: Any,
-    num_classes: int,
-    size: int,
+    read: Any, families: Any, rows: Any, codes: Any, weights: Any, whole: Any, num_classes: int, size: int, tally: int
 ) -> Any:
     """Whether all rows can be held, the weight of each class, and for each family the results of its needs."""
     number = len(rows)
@@ -224,25 +205,26 @@ def _sums(
         new = start + jnp.arange(size) >= i * size
         weight = jnp.where(new, 1.0 if weights is None else part(weights), 0.0)
         membership = jnp.where(part(codes)[:, None] == jnp.arange(num_classes), weight[:, None], 0.0)
-        cells, allowed = read(part(rows).astype(jnp.float64))
-        found, held = [], []
-        for family, x, own_allowed, whole_rows, tallies in zip(families, cells, allowed, whole, sizes, strict=True):
-            lacking = jnp.isnan(x).any(axis=1, keepdims=True) if whole_rows else False
-            of_block, own_sizes = jnp.where(lacking, 0.0, membership), iter(tallies)
-            needs = [
-                Frequencies(need.of, next(own_sizes)) if isinstance(need, ValueCounts) else need
-                for need in list_needs(family.needs())
-            ]
-            found.append([_count_need(need, _made_of(need, x), of_block) for need in needs])
+        held, found = [], []
+        for family, of_whole_rows, x, fine in zip(families, whole, *read(part(rows).astype(jnp.float64)), strict=True):
             # A category that occurs in rows of weight zero alone is none.
-            held.append(own_allowed | (weight == 0) if family.cell == "category" else own_allowed)
+            held.append(fine | (weight == 0) if family.cell == "category" else fine)
+            lacking = jnp.isnan(x).any(axis=1, keepdims=True) if of_whole_rows else False
+            needs = (_counted_as(need, tally) for need in list_needs(family.needs()))
+            own = jnp.where(lacking, 0.0, membership)
+            found.append([_count_need(need, _made_of(need, x), own) for need in needs])
         return jnp.stack(held).all(), membership.sum(axis=0), found
 
     def step(total: Any, i: Any) -> Any:
-        (all_so_far, classes, found), (allowed, of_classes, more) = total, of_piece(i)
-        added = [[one + other for one, other in zip(*pair, strict=True)] for pair in zip(found, more, strict=True)]
-        return (all_so_far & allowed, classes + of_classes, added), None
+        (held, classes, found), (fine, of_classes, more) = total, of_piece(i)
+        added = [[one + other for one, other in zip(*own, strict=True)] for own in zip(found, more, strict=True)]
+        return (held & fine, classes + of_classes, added), None
 
     shapes = jax.eval_shape(of_piece, 0)
     nothing = jax.tree.map(lambda leaf: jnp.full(leaf.shape, leaf.dtype == bool, leaf.dtype), shapes)
     return jax.lax.scan(step, nothing, jnp.arange(-(-number // size)))[0]
+
+
+def _counted_as(need: Need, tally: int) -> Need:
+    """A tally as the frequencies of the numbers below a largest one; other needs as they are."""
+    return Frequencies(need.of, tally) if isinstance(need, ValueCounts) else need

@@ -643,9 +643,10 @@ def _require_scale(scale: np.ndarray) -> None:
         )
 
 
-def _lowest_eigenvalue(matrix: np.ndarray) -> np.ndarray:
+def _lowest_eigenvalue(matrix: Any) -> Any:
     """Smallest eigenvalue of matrices with their diagonals scaled to ones, as far as these are positive."""
-    squares = np.diagonal(matrix, axis1=-2, axis2=-1)
-    root = np.sqrt(np.where(squares > 0, squares, 1.0))
+    xp, _ = namespace(matrix)
+    squares = xp.diagonal(matrix, axis1=-2, axis2=-1)
+    root = xp.sqrt(xp.where(squares > 0, squares, 1.0))
     scaled = matrix / root[..., :, None] / root[..., None, :]
-    return np.linalg.eigvalsh(np.nan_to_num(scaled, posinf=0.0, neginf=0.0))[..., 0]
+    return xp.linalg.eigvalsh(xp.nan_to_num(scaled, posinf=0.0, neginf=0.0))[..., 0]

@@ -129,7 +129,7 @@ def read_device(
 
 def sample_device(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
     """Cells, labels and weights of `SAMPLE` rows of an array on a device, drawn at random."""
-    rows = read_rows(X, y, sample_weight)
+    rows: Any = read_rows(X, y, sample_weight)
     some = rows.take(np.sort(random_generator(key).choice(len(rows), SAMPLE, replace=False)))
     return some.alone().table.cells, some.labels.values, None if sample_weight is None else some.weights
 

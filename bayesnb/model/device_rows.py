@@ -1,6 +1,6 @@
 """Rows of an array of JAX as the families of a model take them, and statistics of an array on a device."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -205,13 +205,13 @@ class RowsOnDevice:
 
     def count(self, blocks: Sequence[Block], codes: Any, weights: Any, num_classes: int) -> ModelStatistics | None:
         """The statistics of the rows, as `Chunks.count` has them; None if the host has to count."""
-        given = [None if each is None else self.beside(each) for each in (codes, weights)]
         whole = tuple(block.whole_rows for block in blocks)
         size = self.size(num_classes + sum(len(block.columns) for block in blocks))
         families = [block.family for block in blocks]
         try:
             with jax.enable_x64(True):
-                found = count_on_device(self.read, families, whole, self.rows.array, *given, num_classes, size)
+                given = self.rows.array, self.beside(codes), None if weights is None else self.beside(weights)
+                found = count_on_device(self.read, families, whole, num_classes, size, *given)
         except (TypeError, ValueError, AttributeError, NotImplementedError):
             return None  # a formula of a family needs numbers, or the device has no way: the host raises what is wrong
         return None if found is None else ModelStatistics(ClassCounts(found[0]), tuple(found[1]))

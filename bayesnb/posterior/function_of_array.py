@@ -43,9 +43,10 @@ def function_of_array(model: BoundModel, density: RowDensity) -> Callable[[Any],
         try:
             return _where_they_are(of_cells, cells)
         except jax.errors.JAXTypeError as error:
+            names = sorted({family.family_name for family in model.families})
             raise TypeError(
-                f"a density of {sorted({family.family_name for family in model.families})} needs numbers, which JAX does "
-                "not know under a transformation: write it with jax.numpy, without conditions on its arguments"
+                f"a density of {names} needs numbers, which JAX does not know under a transformation: write it with "
+                "jax.numpy, without conditions on its arguments"
             ) from error
 
     return log_joint

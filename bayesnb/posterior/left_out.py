@@ -441,14 +441,22 @@ def _joint_on_device(posterior: Any, rows: Rows, chunks: Chunks) -> tuple[np.nda
 
 @jit(static_argnums=(6, 7))
 def _without_each(
-    read: Any, priors: Sequence[Any], counted: Sequence[Any], rows: Any, codes: Any, weights: Any, settings: Any, size: int
+    read: Any,
+    priors: Sequence[Any],
+    counted: Sequence[Any],
+    rows: Any,
+    codes: Any,
+    weights: Any,
+    settings: Any,
+    size: int,
 ) -> tuple[Any, Any]:
     """Log density of each row under each class given the other rows, and whether it can have been among the data."""
 
     def of_row(given: tuple[Any, Any, Any]) -> tuple[Any, Any]:
         row, code, weight = given
         cells, _ = read(row.astype(jnp.float64)[None])
-        density, possible = 0.0, True
+        density: Any = 0.0
+        possible: Any = True
         for prior, before, x, (follows, whole) in zip(priors, counted, cells, settings, strict=True):
             own = jnp.where(jnp.isnan(x).any(), 0.0, weight) if whole else weight
             membership = jnp.where(code == jnp.arange(len(leaves(before)[0])), own, 0.0)[None]
@@ -458,7 +466,7 @@ def _without_each(
             density += after.row_log_predictive(x)[0]
         return density, possible
 
-    return jax.lax.map(of_row, (rows, codes, weights), batch_size=size)  # type: ignore[no-any-return]
+    return jax.lax.map(of_row, (rows, codes, weights), batch_size=size)
 
 
 class DensityError(ValueError):

@@ -200,12 +200,12 @@ type Terms = Callable[[Cells], tuple[np.ndarray, np.ndarray]]
 """From encoded rows to two terms of their log joint densities, shapes (classes,) and (rows, classes)."""
 
 
-def _add_into(out: np.ndarray, *terms: np.ndarray) -> None:
-    np.add(*terms, out=out)
+def _add_into(out: np.ndarray, log_prior: np.ndarray, log_density: np.ndarray) -> None:
+    np.add(log_prior, log_density, out=out)
 
 
-def _log_normalise_into(out: np.ndarray, *terms: np.ndarray) -> None:
-    out[...] = log_normalised(np.add(*terms))
+def _log_normalise_into(out: np.ndarray, log_prior: np.ndarray, log_density: np.ndarray) -> None:
+    out[...] = log_normalised(log_prior + log_density)
 
 
 class Predictions:
@@ -246,8 +246,8 @@ class Predictions:
         ValueError, TypeError
             If X does not have the columns of the fit, or a cell is outside its family's support.
         """
-        density = self.belief.density
-        return self._filled(density, lambda cells: (np.float64(0.0), density.log_joint(cells)), _add_into, X)
+        density, nothing = self.belief.density, np.zeros(len(self.model.schema.classes))
+        return self._filled(density, lambda cells: (nothing, density.log_joint(cells)), _add_into, X)
 
     def _filled(self, density: LabelDensity, terms: Terms, put: Callable[..., None], X: Any) -> np.ndarray:
         """What a function puts into an array (rows, classes), given it and two terms of the log joint densities."""

@@ -1,10 +1,14 @@
 """Laws of tables on a device: what is fitted and predicted where they lie equals what the host computes."""
 
+import os
+import subprocess
+import sys
+
 import jax
 import numpy as np
 import pytest
 from cases import FAMILIES
-from slow import cases_fast
+from slow import cases_fast, names_fast
 
 import bayesnb as nb
 from bayesnb.core import device_arrays
@@ -80,17 +84,28 @@ def mixed(rng):
     """A table of blocks of several families, and the model."""
     normal = rng.normal(size=(ROWS, 4)) + Y[:, None]
     counts = rng.poisson(1.0 + Y[:, None], (ROWS, 4)).astype(float)
-    X = np.column_stack([normal, np.exp(normal[:, :1]), counts, 3.0 + np.minimum(counts[:, :1], 2), counts[:, :1] > 1, counts[:, 2:3] > 0])
-    model = nb.NaiveBayes({
-        "normal": (nb.Gaussian(), [0, 1]),
-        "vectors": (nb.MultivariateGaussian(), [2, 3]),
-        "positive": (nb.LogNormal(), [4]),
-        "counts": (nb.Poisson(), [5]),
-        "pairs": (nb.JointCategorical(), [6, 11]),
-        "words": (nb.Multinomial(), [7, 8]),
-        "grades": (nb.Categorical(), [9]),
-        "bits": (nb.Bernoulli(), [10]),
-    })
+    X = np.column_stack(
+        [
+            normal,
+            np.exp(normal[:, :1]),
+            counts,
+            3.0 + np.minimum(counts[:, :1], 2),
+            counts[:, :1] > 1,
+            counts[:, 2:3] > 0,
+        ]
+    )
+    model = nb.NaiveBayes(
+        {
+            "normal": (nb.Gaussian(), [0, 1]),
+            "vectors": (nb.MultivariateGaussian(), [2, 3]),
+            "positive": (nb.LogNormal(), [4]),
+            "counts": (nb.Poisson(), [5]),
+            "pairs": (nb.JointCategorical(), [6, 11]),
+            "words": (nb.Multinomial(), [7, 8]),
+            "grades": (nb.Categorical(), [9]),
+            "bits": (nb.Bernoulli(), [10]),
+        }
+    )
     return X, model
 
 
@@ -135,6 +150,7 @@ def test_every_family(case, weighted, rng, copies):
 # --------------------------------------------------------------------------------------------------
 # Columns on which sums lose digits
 # --------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("family", [nb.Gaussian(), nb.MultivariateGaussian()], ids=["columns", "vectors"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -264,7 +280,9 @@ LOO_COPIED = (*COPIED, "joint categorical", "dirichlet multinomial")
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("case", cases_fast([case for case in FAMILIES if case.can.closed], {"gaussian", "multinomial"}))
+@pytest.mark.parametrize(
+    "case", cases_fast([case for case in FAMILIES if case.can.closed], {"gaussian", "multinomial"})
+)
 @pytest.mark.usefixtures("elsewhere")
 @pytest.mark.filterwarnings("ignore:.*rows lack a cell")
 def test_leave_one_out(case, weighted, rng, copies):
@@ -285,9 +303,13 @@ def test_leave_one_out(case, weighted, rng, copies):
 # --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"feature_weights": None}, {"model": nb.Gaussian()}], ids=str)
+OPTIONS = {"default": {}, "without weights": {"feature_weights": None}, "given model": {"model": nb.Gaussian()}}
+
+
+@pytest.mark.parametrize("kind", names_fast(OPTIONS, {"without weights"}))
 @pytest.mark.usefixtures("elsewhere")
-def test_a_classifier_equals_that_of_the_host(options):
+def test_a_classifier_equals_that_of_the_host(kind):
+    options = OPTIONS[kind]
     X = np.column_stack([NORMAL, GRADES[:, :1]]).astype(np.float32)
     expected = NaiveBayesClassifier(**options).fit(X, Y)
     found = NaiveBayesClassifier(**options).fit(there(X), there(Y))
@@ -312,6 +334,52 @@ def test_a_classifier_of_a_long_array_copies_a_sample(monkeypatch):
 
 
 # --------------------------------------------------------------------------------------------------
+# A second device
+# --------------------------------------------------------------------------------------------------
+
+SECOND = """
+import jax
+import numpy as np
+import bayesnb as nb
+from bayesnb.core import device_arrays
+
+rng = np.random.default_rng(0)
+X, y, weights = rng.normal(size=(500, 3)), np.arange(500) % 2, rng.random(500)
+expected = nb.fit(nb.Gaussian(), X, y, sample_weight=weights)
+known, scores = expected.predict_proba(X), nb.loo(expected, X, y, sample_weight=weights).elpd_i
+first, second = jax.devices()
+with jax.enable_x64(True):
+    there = [jax.device_put(each, second) for each in (X, y, weights)]
+for precise in (False, True):
+    placed = set()
+    run = device_arrays.DeviceArray.__init__
+    def noted(self, array):
+        run(self, array)
+        placed.update(self.array.devices())
+    device_arrays.DeviceArray.__init__ = noted
+    with jax.enable_x64(precise), jax.default_device(first), jax.transfer_guard_device_to_host("disallow"):
+        found = nb.fit(nb.Gaussian(), *there[:2], sample_weight=there[2])
+        np.testing.assert_allclose(found.predict_proba(there[0]), known, atol=1e-10)
+        elpd = nb.loo(found, *there[:2], sample_weight=there[2]).elpd_i
+        np.testing.assert_allclose(elpd, scores, atol=1e-9)
+    assert placed == {second}, placed
+    device_arrays.DeviceArray.__init__ = run
+    # An array on the first CPU, and one on both, are read as NumPy's.
+    over_both = jax.sharding.NamedSharding(jax.make_mesh((2,), ("rows",)), jax.sharding.PartitionSpec("rows"))
+    for place in (first, over_both):
+        with jax.enable_x64(True):
+            here = jax.device_put(X, place)
+        np.testing.assert_array_equal(nb.fit(nb.Gaussian(), here, y, sample_weight=weights).predict_proba(here), known)
+"""
+
+
+@pytest.mark.slow
+def test_a_second_device_computes():
+    settings = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    subprocess.run([sys.executable, "-W", "error", "-c", SECOND], check=True, env=os.environ | settings)
+
+
+# --------------------------------------------------------------------------------------------------
 # Bad input
 # --------------------------------------------------------------------------------------------------
 
@@ -323,7 +391,10 @@ def given_away():
 
 
 BAD = {
-    "a cell outside the support": (lambda: nb.fit(nb.Poisson(), there(-COUNTS), there(Y)), "column 0, row 0: -.* Poisson"),
+    "a cell outside the support": (
+        lambda: nb.fit(nb.Poisson(), there(-COUNTS), there(Y)),
+        "column 0, row 0: -.* Poisson",
+    ),
     "infinite": (lambda: nb.fit(nb.Gaussian(), there(np.where(NORMAL > 2, np.inf, NORMAL)), Y), "inf"),
     "complex": (lambda: nb.fit(nb.Gaussian(), there(NORMAL * 1j), Y), "real and imaginary parts as columns"),
     "no rows": (lambda: nb.fit(nb.Gaussian(), there(NORMAL[:0]), Y[:0]), "X has no rows"),
@@ -338,9 +409,13 @@ BAD = {
         lambda: nb.fit(nb.Gaussian(), there(NORMAL), Y, sample_weight=there(np.where(Y == 1, -1.0, 1.0))),
         "sample_weight of row 1 is -1.0",
     ),
-    "fewer weights": (lambda: nb.fit(nb.Gaussian(), there(NORMAL), Y, sample_weight=there(np.ones(9))), r"shape \(9,\)"),
+    "fewer weights": (
+        lambda: nb.fit(nb.Gaussian(), there(NORMAL), Y, sample_weight=there(np.ones(9))),
+        r"shape \(9,\)",
+    ),
     "complex weights": (
-        lambda: nb.fit(nb.Gaussian(), there(NORMAL), Y, sample_weight=there(np.ones(ROWS) * 1j)), "complex"
+        lambda: nb.fit(nb.Gaussian(), there(NORMAL), Y, sample_weight=there(np.ones(ROWS) * 1j)),
+        "complex",
     ),
     "deleted": (lambda: nb.fit(nb.Gaussian(), given_away(), Y), "X is an array of JAX whose memory was given away"),
     "deleted in predict": (lambda: FITTED.predict(given_away()), "donate_argnums of jax.jit: give an array"),
