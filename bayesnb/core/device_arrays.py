@@ -13,14 +13,14 @@ NUMBERS = 2**19, 2**24
 that each operation takes longer than its start."""
 
 
-def holds_numbers(x: Any) -> bool:
+def is_concrete(x: Any) -> bool:
     """Whether a value is an array of JAX that is neither traced nor deleted."""
     return is_jax(x) and not is_traced(x) and not x.is_deleted()
 
 
-def on_device(x: Any) -> bool:
+def lies_on_device(x: Any) -> bool:
     """Whether an array of JAX lies on one device, other than the CPU that computes NumPy arrays."""
-    return holds_numbers(x) and len(x.devices()) == 1 and x.devices() != {host_device()}
+    return is_concrete(x) and len(x.devices()) == 1 and x.devices() != {host_device()}
 
 
 def host_device() -> Any:

@@ -13,7 +13,7 @@ import scipy.sparse
 from bayesnb.core.cells import Column, shortened
 from bayesnb.core.checking import a_type, is_jax, listed, near_matches, require_readable
 from bayesnb.core.deferred import jax, jnp
-from bayesnb.core.device_arrays import DeviceArray, on_device
+from bayesnb.core.device_arrays import DeviceArray, lies_on_device
 from bayesnb.core.number_form import NumberForm
 from bayesnb.core.printing import counted
 from bayesnb.data.labels import Labels, read_labels
@@ -143,7 +143,7 @@ def as_table(X: Any, name: str = "X") -> Table:
                 return SparseTable(as_csr(X.sparse.to_coo()), names, named=True)
             frame = as_frame(X.astype({name: kind.subtype for name, kind in sparse.items()}))
         return FrameTable(frame, names, named=True)
-    if on_device(X) and X.ndim == 2 and X.size and not jnp.issubdtype(X.dtype, jnp.complexfloating):
+    if lies_on_device(X) and X.ndim == 2 and X.size and not jnp.issubdtype(X.dtype, jnp.complexfloating):
         # NumPy has no bfloat16.
         cells = X if X.dtype.kind in "biuf" else X.astype(jnp.float32)
         return DeviceTable(DeviceArray(cells), tuple(range(X.shape[1])))

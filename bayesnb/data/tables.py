@@ -14,7 +14,7 @@ import scipy.sparse
 from bayesnb.core.arrays import csr_pieces, csr_rows, without_duplicates
 from bayesnb.core.cells import Column, is_missing, require_hashable, to_numbers, unmask
 from bayesnb.core.deferred import jnp, pd
-from bayesnb.core.device_arrays import DeviceArray, holds_numbers
+from bayesnb.core.device_arrays import DeviceArray, is_concrete
 from bayesnb.core.number_form import is_number
 
 # --------------------------------------------------------------------------------------------------
@@ -313,7 +313,7 @@ class DeviceTable(ArrayTable):
 
     def beside(self, values: Any, kinds: str, dtype: Any = None) -> Any:
         """An array of JAX as a `DeviceArray` on the table's device, if its type is of some kinds; else as it is."""
-        return self.cells.beside(values, dtype) if holds_numbers(values) and values.dtype.kind in kinds else values
+        return self.cells.beside(values, dtype) if is_concrete(values) and values.dtype.kind in kinds else values
 
 
 # --------------------------------------------------------------------------------------------------

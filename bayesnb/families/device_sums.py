@@ -26,48 +26,48 @@ LARGEST_TALLY = 4096
 """Numbers 0, 1, ... that a device counts of a column; where larger ones occur, the host counts."""
 
 
-def _by_class(membership: Any, cells: Any) -> Any:
+def _sums_of_piece(membership: Any, cells: Any) -> Any:
     return jnp.matmul(membership.T, cells.astype(jnp.float64), precision="highest")
 
 
 @singledispatch
-def _count_need(need: Need, x: Any, membership: Any) -> Any:
+def _count_in_piece(need: Need, x: Any, membership: Any) -> Any:
     """As the host's, of one piece."""
     raise NotImplementedError(f"a device does not count {type(need).__name__}")
 
 
-@_count_need.register
+@_count_in_piece.register
 def _(need: RowWeight, x: Any, membership: Any) -> Any:
     return membership.sum(axis=0)[:, None]
 
 
-@_count_need.register
+@_count_in_piece.register
 def _(need: CellWeight, x: Any, membership: Any) -> Any:
-    return _by_class(membership, ~jnp.isnan(x))
+    return _sums_of_piece(membership, ~jnp.isnan(x))
 
 
-@_count_need.register
+@_count_in_piece.register
 def _(need: Sums, x: Any, membership: Any) -> Any:
     missing = jnp.isnan(x)
     if need.terms is None:
-        return _by_class(membership, jnp.where(missing, 0.0, x))
+        return _sums_of_piece(membership, jnp.where(missing, 0.0, x))
     terms = need.terms(jnp.where(missing, need.filler, x))
     found = []
     for term in terms if isinstance(terms, tuple) else (terms,):
         cells = jnp.where(missing, 0.0, term)
-        found.append(_by_class(membership, cells.sum(axis=1, keepdims=True) if need.over_columns else cells))
+        found.append(_sums_of_piece(membership, cells.sum(axis=1, keepdims=True) if need.over_columns else cells))
     return found[0] if len(found) == 1 else jnp.stack(found, axis=-1)
 
 
-@_count_need.register
+@_count_in_piece.register
 def _(need: CentredSquares, x: Any, membership: Any) -> Moments:
     missing = jnp.isnan(x)
-    n = _by_class(membership, ~missing)
+    n = _sums_of_piece(membership, ~missing)
     mean, deviation, correction = _about_means(jnp.where(missing, 0.0, x), ~missing, n, membership)
-    return Moments(n, mean + correction, _by_class(membership, deviation**2) - n * correction**2)
+    return Moments(n, mean + correction, _sums_of_piece(membership, deviation**2) - n * correction**2)
 
 
-@_count_need.register
+@_count_in_piece.register
 def _(need: CentredProducts, x: Any, membership: Any) -> Scatter:
     n = membership.sum(axis=0)[:, None]
     mean, deviation, correction = _about_means(jnp.nan_to_num(x), True, n, membership)
@@ -78,13 +78,13 @@ def _(need: CentredProducts, x: Any, membership: Any) -> Scatter:
 
 def _about_means(cells: Any, observed: Any, n: Any, membership: Any) -> tuple[Any, Any, Any]:
     """Means of the classes, deviations from the mean of each row's class, and the means of these, a rounding error."""
-    mean = safe_ratio(_by_class(membership, cells), n)
+    mean = safe_ratio(_sums_of_piece(membership, cells), n)
     own = jnp.matmul((membership != 0).astype(jnp.float64), mean, precision="highest")
     deviation = jnp.where(observed, cells - own, 0.0)
-    return mean, deviation, safe_ratio(_by_class(membership, deviation), n)
+    return mean, deviation, safe_ratio(_sums_of_piece(membership, deviation), n)
 
 
-@_count_need.register
+@_count_in_piece.register
 def _(need: Frequencies, x: Any, membership: Any) -> Any:
     shape = membership.shape[1], x.shape[1], need.size
     missing, weight = jnp.isnan(x), membership.sum(axis=1)[:, None]
@@ -171,7 +171,7 @@ def statistics_in_jax(family: Any, x: Any, membership: Any) -> Any:
         If a device does not count what the family needs.
     """
     tree = family.needs()
-    return fill_needs(tree, (_count_need(need, _made_of(need, x), membership) for need in list_needs(tree)))
+    return fill_needs(tree, (_count_in_piece(need, _made_of(need, x), membership) for need in list_needs(tree)))
 
 
 def _made_of(need: Need, x: Any) -> Any:
@@ -212,7 +212,7 @@ def _sums(
             lacking = jnp.isnan(x).any(axis=1, keepdims=True) if of_whole_rows else False
             needs = (_counted_as(need, tally) for need in list_needs(family.needs()))
             own = jnp.where(lacking, 0.0, membership)
-            found.append([_count_need(need, _made_of(need, x), own) for need in needs])
+            found.append([_count_in_piece(need, _made_of(need, x), own) for need in needs])
         return jnp.stack(held).all(), membership.sum(axis=0), found
 
     def step(total: Any, i: Any) -> Any:

@@ -14,7 +14,7 @@ from bayesnb.core.arrays import stacked
 from bayesnb.core.cells import warn_unseen
 from bayesnb.core.checking import a_type
 from bayesnb.core.deferred import pd
-from bayesnb.core.device_arrays import on_device
+from bayesnb.core.device_arrays import lies_on_device
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found
 from bayesnb.data.read import (
@@ -109,7 +109,7 @@ SAMPLE = 10_000
 
 def is_long_on_device(X: Any) -> bool:
     """Whether a table is an array on a device with more rows than a sample has."""
-    return on_device(X) and X.ndim == 2 and len(X) > SAMPLE
+    return lies_on_device(X) and X.ndim == 2 and len(X) > SAMPLE
 
 
 def read_device(

@@ -61,7 +61,7 @@ def cells_in_jax(schema: Schema, blocks: Sequence[Block], places: Sequence[int],
             if (found := _codes_by_value(schema, position, coded=coded)) is not None
         }
         if looked_up:
-            maker = jax.tree_util.Partial(_codes_of_values, *_side_by_side([*looked_up.values()]))
+            maker = jax.tree_util.Partial(_codes_of_values, *_lookup_arrays([*looked_up.values()]))
             groups.append((np.array([*looked_up]), maker))
         columns = np.take(places, block.columns).astype(np.int32)
         most = LARGEST_COUNT if coded else ACCURATE_COUNT
@@ -114,7 +114,7 @@ def _codes_by_value(schema: Schema, position: int, *, coded: bool) -> tuple[np.n
     return values, np.array([found[value] for value in values.tolist()]), other
 
 
-def _side_by_side(columns: Sequence[tuple[np.ndarray, np.ndarray, float]]) -> tuple[np.ndarray, ...]:
+def _lookup_arrays(columns: Sequence[tuple[np.ndarray, np.ndarray, float]]) -> tuple[np.ndarray, ...]:
     """What is looked up in several columns, shapes (columns, values), (columns, values) and (columns,)."""
     others = np.array([other for _, _, other in columns])
     shape = len(columns), 1 + max(len(values) for values, _, _ in columns)

@@ -268,8 +268,8 @@ class Chunks:
             raise ValueError("X has no rows: give at least one")
         number = len(self.schema.classes)
         weighted = weights is not None and bool((weights != 1.0).any())
-        if self.on_device is not None:
-            found = self.on_device.count(self.blocks, codes, weights if weighted else None, number)
+        if self.device_rows is not None:
+            found = self.device_rows.count(self.blocks, codes, weights if weighted else None, number)
             if found is not None:
                 return Counted(found, {}, weighted)
         chunks = self if adds else replace(self, tolerant=frozenset())
@@ -282,7 +282,7 @@ class Chunks:
         return replace(reduce(add, results_in_order(one_chunk, self.slices)), weighted=weighted)
 
     @cached_property
-    def on_device(self) -> RowsOnDevice | None:
+    def device_rows(self) -> RowsOnDevice | None:
         """The rows where they lie, if it is a device that can read them."""
         return RowsOnDevice.of(self.schema, self.blocks, self.table)
 

@@ -160,17 +160,19 @@ def _log_joint_of_array(density: Callable[..., Any], read: Callable[[Any], Any],
 
 def log_joint_on_device(density: RowDensity, chunks: Chunks) -> np.ndarray | None:
     """Log joint densities of a table on a device, shape (rows, classes); None where the host has to compute them."""
-    if (there := chunks.on_device) is None:
+    if (there := chunks.device_rows) is None:
         return None
     width = len(chunks.schema.source_columns) * len(chunks.schema.classes) * density.num_at_a_time
     try:
         with jax.enable_x64(True):
-            found = jax.device_get(_in_float64(_of_rows(there.read, density), there.size(width), there.rows.array))
+            found = jax.device_get(
+                _log_joint_by_pieces(_of_rows(there.read, density), there.size(width), there.rows.array)
+            )
     except (TypeError, ValueError, AttributeError, NotImplementedError):
         return None  # a formula of a family needs numbers: the host raises what is wrong
     return None if np.isnan(found).any() else np.array(found)
 
 
 @jit(static_argnums=1)
-def _in_float64(of_rows: "jax.tree_util.Partial", size: int, rows: Any) -> Any:
+def _log_joint_by_pieces(of_rows: "jax.tree_util.Partial", size: int, rows: Any) -> Any:
     return _in_pieces(lambda part: of_rows(part.astype(jnp.float64)), size, rows)

@@ -417,9 +417,9 @@ def _feature_joint(posterior: Any, rows: Rows) -> JointDensities:
 
 def _joint_on_device(posterior: Any, rows: Rows, chunks: Chunks) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """As `JointDensities`, of rows that lie on a device; None where the host has to compute them."""
-    if chunks.on_device is None or posterior.feature_weights is not None:
+    if chunks.device_rows is None or posterior.feature_weights is not None:
         return None
-    there, blocks = chunks.on_device, _fitted_blocks(posterior, rows)
+    there, blocks = chunks.device_rows, _fitted_blocks(posterior, rows)
     held, num_classes = log_joint_on_device(posterior.belief.density, chunks), len(rows.classes)
     priors, counted = ([getattr(each, name) for each in blocks] for name in ("prior", "statistics"))
     settings = tuple((each.follows, each.prior.whole_rows) for each in blocks)

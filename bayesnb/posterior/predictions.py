@@ -252,7 +252,7 @@ class Predictions:
     def _filled(self, density: LabelDensity, terms: Terms, put: Callable[..., None], X: Any) -> np.ndarray:
         """What a function puts into an array (rows, classes), given it and two terms of the log joint densities."""
         chunks, num_classes = self.model.read(as_rows(X)), len(self.model.schema.classes)
-        known = None if chunks.on_device is None else log_joint_on_device(self.belief.density, chunks)
+        known = None if chunks.device_rows is None else log_joint_on_device(self.belief.density, chunks)
         if known is None:
             return density.chunks(chunks).fill(lambda cells, out: put(out, *terms(cells)), num_classes)
         put(known, np.zeros(num_classes), known.copy())
