@@ -79,7 +79,7 @@ TRACED = (
 
 
 def as_table(X: Any, name: str = "X") -> Table:
-    """Any kind of table as rows and named columns, without a copy unless it is in a GPU's memory.
+    """Any kind of table as rows and named columns, without a copy; an array in a GPU's memory stays there.
 
     Parameters
     ----------
