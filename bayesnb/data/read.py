@@ -41,7 +41,7 @@ def check_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
     if sample_weight is None:
         return np.ones(num_rows)
     require_readable("sample_weight", sample_weight)
-    if np.iscomplexobj(sample_weight):
+    if getattr(getattr(sample_weight, "dtype", None), "kind", "") == "c":
         raise TypeError("sample_weight holds complex numbers: give one real number for each row")
     try:
         there = isinstance(sample_weight, DeviceArray)

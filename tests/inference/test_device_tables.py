@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import FAMILIES
@@ -12,7 +13,7 @@ from slow import cases_fast, names_fast
 
 import bayesnb as nb
 from bayesnb.core import device_arrays
-from bayesnb.estimators import NaiveBayesClassifier
+from bayesnb.estimators import BernoulliNB, NaiveBayesClassifier
 from bayesnb.inference import sources
 from bayesnb.model import device_rows
 
@@ -145,6 +146,26 @@ def test_every_family(case, weighted, rng, copies):
     found = nb.fit(model, there(X), there(Y), inference, sample_weight=None if weights is None else there(weights))
     assert_equal_fits(found, expected, X, there(X), 1e-10)
     assert bool(copies) == (case.name in COPIED)
+
+
+TYPES = {
+    "bool": (nb.Bernoulli(), COUNTS > 3),
+    "uint8": (nb.Categorical(), GRADES.astype(np.uint8)),
+    "int32": (nb.Poisson(), COUNTS.astype(np.int32)),
+    "int64": (nb.Multinomial(), COUNTS.astype(np.int64)),
+    "float16": (nb.Gaussian(), NORMAL.astype(np.float16)),
+    "bfloat16": (nb.Gaussian(), jnp.asarray(NORMAL, jnp.bfloat16)),
+}
+
+
+@pytest.mark.parametrize("dtype", names_fast(TYPES, {"bool", "bfloat16"}))
+@pytest.mark.usefixtures("stays")
+def test_cells_of_every_type(dtype):
+    family, X = TYPES[dtype]
+    plain = np.asarray(X, np.float32) if dtype == "bfloat16" else X
+    expected, found = nb.fit(family, plain, Y), nb.fit(family, there(X), Y)
+    assert found.model.schema.categories == expected.model.schema.categories
+    assert_equal_fits(found, expected, plain, there(X), 1e-12)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -299,6 +320,38 @@ def test_leave_one_out(case, weighted, rng, copies):
 
 
 # --------------------------------------------------------------------------------------------------
+# What copies a table
+# --------------------------------------------------------------------------------------------------
+
+OTHERS = {
+    "proba_interval": lambda X, y: FITTED.proba_interval(X, num_draws=50),
+    "explain": lambda X, y: FITTED.explain(X[:1])["log_odds"],
+    "predict_set": lambda X, y: FITTED.predict_set(X, fitted=(NORMAL, Y)),
+    "check": lambda X, y: nb.check(FITTED, X, y, num_replicates=20)["observed"],
+    "kfold": lambda X, y: nb.kfold(nb.Gaussian(), X, y).elpd_i,
+    "weight_features": lambda X, y: nb.weight_features(FITTED, X, y).weights,
+    "loo of weights": lambda X, y: nb.loo(nb.weight_features(FITTED, NORMAL, Y), X, y).elpd_i,
+    "calibration": lambda X, y: nb.calibration(FITTED, X, y),
+    "BernoulliNB": lambda X, y: BernoulliNB().fit(X, y).predict_proba(X),
+    "partial_fit": lambda X, y: NaiveBayesClassifier().partial_fit(X, y, classes=[0, 1, 2]).predict_proba(X),
+    "from_frame": lambda X, y: nb.fit(nb.NaiveBayes.from_frame(X, y), X, y).predict_proba(X),
+    "fit with names": lambda X, y: nb.fit(nb.Gaussian(), X, y, feature_names=["a", "b", "c"]).predict_proba(X),
+    "bind": lambda X, y: nb.NaiveBayes(nb.Gaussian()).bind(X, y).statistics(X, y).blocks[0].ssd,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.filterwarnings("ignore")
+def test_all_else_gives_what_the_host_gives(name):
+    expected, found = OTHERS[name](NORMAL, Y), OTHERS[name](there(NORMAL), there(Y))
+    if hasattr(expected, "to_numpy"):
+        expected, found = expected.to_numpy(), found.to_numpy()
+    np.testing.assert_allclose(np.asarray(found, float), np.asarray(expected, float), rtol=1e-9, atol=1e-12)
+
+
+# --------------------------------------------------------------------------------------------------
 # Estimators
 # --------------------------------------------------------------------------------------------------
 
@@ -339,6 +392,7 @@ def test_a_classifier_of_a_long_array_copies_a_sample(monkeypatch):
 
 SECOND = """
 import jax
+import jax.numpy as jnp
 import numpy as np
 import bayesnb as nb
 from bayesnb.core import device_arrays
