@@ -227,4 +227,4 @@ def _sums(
 
 def _counted_as(need: Need, tally: int) -> Need:
     """A tally as the frequencies of the numbers below a largest one; other needs as they are."""
-    return Frequencies(need.of, tally) if isinstance(need, ValueCounts) else need
+    return Frequencies(need.of, size=tally) if isinstance(need, ValueCounts) else need

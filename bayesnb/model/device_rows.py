@@ -47,25 +47,17 @@ def cells_in_jax(schema: Schema, blocks: Sequence[Block], places: Sequence[int],
     """
     readers = []
     for block in blocks:
-        sizes = (
-            [float(len(schema.categories[position])) for position in block.columns] if block.has_categories else None
-        )
-        groups = [
-            (np.array([j]), maker)
-            for j, position in enumerate(block.columns)
-            if (maker := _maker(schema, position)) is not None
-        ]
-        looked_up = {
-            j: found
-            for j, position in enumerate(block.columns)
-            if (found := _codes_by_value(schema, position, coded=coded)) is not None
-        }
-        if looked_up:
+        sizes = None
+        if block.has_categories:
+            sizes = np.array([float(len(schema.categories[position])) for position in block.columns])
+        makers = ((j, _maker(schema, position)) for j, position in enumerate(block.columns))
+        made = [(np.array([j]), maker) for j, maker in makers if maker is not None]
+        lookups = ((j, _codes_by_value(schema, position, coded=coded)) for j, position in enumerate(block.columns))
+        if looked_up := {j: found for j, found in lookups if found is not None}:
             maker = jax.tree_util.Partial(_codes_of_values, *_lookup_arrays([*looked_up.values()]))
-            groups.append((np.array([*looked_up]), maker))
+            made.append((np.array([*looked_up]), maker))
         columns = np.take(places, block.columns).astype(np.int32)
-        most = LARGEST_COUNT if coded else ACCURATE_COUNT
-        readers.append((block.family, columns, None if sizes is None else np.array(sizes), groups, most))
+        readers.append((block.family, columns, sizes, made, LARGEST_COUNT if coded else ACCURATE_COUNT))
     return jax.tree_util.Partial(_read_blocks, readers)
 
 
