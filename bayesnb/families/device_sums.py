@@ -63,25 +63,24 @@ def _(need: Sums, x: Any, membership: Any) -> Any:
 def _(need: CentredSquares, x: Any, membership: Any) -> Moments:
     missing = jnp.isnan(x)
     n = _sums_of_piece(membership, ~missing)
-    mean, deviation, correction = _about_means(jnp.where(missing, 0.0, x), ~missing, n, membership)
-    return Moments(n, mean + correction, _sums_of_piece(membership, deviation**2) - n * correction**2)
+    mean, deviation = _about_means(jnp.where(missing, 0.0, x), ~missing, n, membership)
+    return Moments(n, mean, _sums_of_piece(membership, deviation**2))
 
 
 @_count_in_piece.register
 def _(need: CentredProducts, x: Any, membership: Any) -> Scatter:
     n = membership.sum(axis=0)[:, None]
-    mean, deviation, correction = _about_means(jnp.nan_to_num(x), True, n, membership)
+    mean, deviation = _about_means(jnp.nan_to_num(x), True, n, membership)
     products = jnp.einsum("rc,rj,rk->cjk", membership, deviation, deviation, precision="highest")
-    products -= n[..., None] * correction[:, :, None] * correction[:, None, :]
-    return Scatter(n, mean + correction, (products + products.mT) / 2)
+    return Scatter(n, mean, (products + products.mT) / 2)
 
 
-def _about_means(cells: Any, observed: Any, n: Any, membership: Any) -> tuple[Any, Any, Any]:
-    """Means of the classes, deviations from the mean of each row's class, and the means of these, a rounding error."""
+def _about_means(cells: Any, observed: Any, n: Any, membership: Any) -> tuple[Any, Any]:
+    """Means of the classes, and deviations from that of each row's class, which correct the mean's rounding error."""
     mean = safe_ratio(_sums_of_piece(membership, cells), n)
     own = jnp.matmul((membership != 0).astype(jnp.float64), mean, precision="highest")
     deviation = jnp.where(observed, cells - own, 0.0)
-    return mean, deviation, safe_ratio(_sums_of_piece(membership, deviation), n)
+    return mean + safe_ratio(_sums_of_piece(membership, deviation), n), deviation
 
 
 @_count_in_piece.register

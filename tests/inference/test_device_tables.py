@@ -319,6 +319,20 @@ def test_leave_one_out(case, weighted, rng, copies):
     assert ((ROWS, 3) in copies) == (case.name in LOO_COPIED)
 
 
+@pytest.mark.parametrize("family", [nb.Gaussian(), nb.Bernoulli(2.0, 2.0)], ids=["numbers", "bits"])
+def test_leave_one_out_where_little_remains(family, rng, copies):
+    """A class of two rows, columns that vary in one row, and weights whose differences round."""
+    y, weights = np.where(np.arange(60) < 2, 0, 1), rng.random(60)
+    X = np.zeros((60, 3))
+    X[7, 0] = X[0, 1] = 1.0
+    X[:, 2] = rng.integers(0, 2, 60)
+    posterior = nb.fit(family, X, y, sample_weight=weights)
+    expected = nb.loo(posterior, X, y, sample_weight=weights)
+    found = nb.loo(posterior, there(X), there(y), sample_weight=there(weights))
+    np.testing.assert_allclose(found.elpd_i, expected.elpd_i, rtol=1e-9, atol=1e-12)
+    assert X.shape not in copies
+
+
 # --------------------------------------------------------------------------------------------------
 # What copies a table
 # --------------------------------------------------------------------------------------------------
