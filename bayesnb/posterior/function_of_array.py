@@ -116,11 +116,11 @@ def _row_values_and_slopes(of_rows: "jax.tree_util.Partial", numbers: int, rows:
 def _by_pieces(function: Callable[[Any], Any], numbers: int, rows: Any) -> Any:
     """A function of rows by pieces of them; the size of a piece follows the platform that runs it."""
     once = jax.jit(function)  # which is traced once for the same size
-    of_cpu, of_others = (partial(_in_pieces, once, max(1, most // numbers)) for most in NUMBERS)
+    of_cpu, of_others = (partial(computed_in_pieces, once, max(1, most // numbers)) for most in NUMBERS)
     return jax.lax.platform_dependent(rows, cpu=of_cpu, default=of_others)
 
 
-def _in_pieces(function: Callable[[Any], Any], size: int, rows: Any) -> Any:
+def computed_in_pieces(function: Callable[[Any], Any], size: int, rows: Any) -> Any:
     """A function of rows, each on its own, some at a time; the rows are the first axis of each array that it gives."""
     number = len(rows)
     if number <= size:
@@ -175,4 +175,4 @@ def log_joint_on_device(density: RowDensity, chunks: Chunks) -> np.ndarray | Non
 
 @jit(static_argnums=1)
 def _log_joint_by_pieces(of_rows: "jax.tree_util.Partial", size: int, rows: Any) -> Any:
-    return _in_pieces(lambda part: of_rows(part.astype(jnp.float64)), size, rows)
+    return computed_in_pieces(lambda part: of_rows(part.astype(jnp.float64)), size, rows)

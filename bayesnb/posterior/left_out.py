@@ -21,7 +21,7 @@ from bayesnb.model.blocks import Block, feature_names, features_of, positions_of
 from bayesnb.model.prior import ClassPrior
 from bayesnb.model.reading import Cells, Chunks, log_normalised
 from bayesnb.posterior.belief import offers, require
-from bayesnb.posterior.function_of_array import log_joint_on_device
+from bayesnb.posterior.function_of_array import computed_in_pieces, log_joint_on_device
 from bayesnb.posterior.under_draws import log_mean_without, pieces_of_rows
 
 # --------------------------------------------------------------------------------------------------
@@ -452,7 +452,7 @@ def _without_each(
 ) -> tuple[Any, Any]:
     """Log density of each row under each class given the other rows, and whether it can have been among the data."""
 
-    def of_row(given: tuple[Any, Any, Any]) -> tuple[Any, Any]:
+    def of_row(given: Sequence[Any]) -> tuple[Any, Any]:
         row, code, weight = given
         cells, _ = read(row.astype(jnp.float64)[None])
         density: Any = 0.0
@@ -466,7 +466,11 @@ def _without_each(
             density += after.row_log_predictive(x)[0]
         return density, possible
 
-    return jax.lax.map(of_row, (rows, codes, weights), batch_size=size)
+    def of_piece(places: Any) -> Any:
+        return jax.vmap(of_row)([array[places.ravel()] for array in (rows, codes, weights)])
+
+    found: tuple[Any, Any] = computed_in_pieces(of_piece, size, jnp.arange(len(rows)))
+    return found
 
 
 class DensityError(ValueError):
