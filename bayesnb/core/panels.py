@@ -211,7 +211,7 @@ MARGIN = 0.1
 HANDLE = 5.8
 """Width of a legend's handle and the space around it, in letter heights."""
 
-TICK = 0.45
+TICK = 0.4
 """Space that a number along an axis needs, in inches."""
 
 HEIGHT = 1.55

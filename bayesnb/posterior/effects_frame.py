@@ -220,7 +220,7 @@ class Effects(PrintedFrame):
             axis.set_ylim(limits)
             axis.spines["left"].set_visible(True)
         if not alone:
-            panels.heads([_head(*each) for each in zip(whole, shown, strict=True)])
+            panels.heads([_title_of_panel(*each) for each in zip(whole, shown, strict=True)])
         elif not panels.given:
             panels.x_label(str(shown[0].column))
         panels.title(title)
@@ -249,7 +249,7 @@ class Effects(PrintedFrame):
         return forest([panel], title=title, **where)
 
 
-def _head(effect: ColumnEffect, shown: ColumnEffect) -> str:
+def _title_of_panel(effect: ColumnEffect, shown: ColumnEffect) -> str:
     """The name of a column with its mean absolute log odds, and how many of its categories there are room for."""
     head, number = f"{effect.name}: {effect.importance:.2g} on average", len(shown.values)
     all_shown = number == len(effect.values)

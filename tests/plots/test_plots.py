@@ -564,6 +564,18 @@ def test_the_bars_of_a_comparison_are_visible_where_a_density_is_infinite(small)
         assert axis.get_ylim()[1] < 2 * max(bar.get_height() for bar in axis.patches)
 
 
+def test_bars_are_visible_where_a_predictive_density_is_infinite():
+    """Of shares of which most are nearly zero, or one, in one class."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 100)
+    shares = pd.DataFrame({"share": rng.beta(np.where(y == "a", 0.2, 2.0), 0.3).clip(1e-9, 1 - 1e-9)})
+    (axis,) = nb.plot_densities(nb.fit(nb.NaiveBayes(nb.Beta()), shares, y, nb.MAP()), shares, y).axes
+    line = max(axis.lines, key=lambda line: line.get_ydata().max())
+    tallest = max(patch.get_xy()[:, 1].max() for patch in axis.patches)
+    assert line.get_ydata().max() > 8 * tallest
+    assert axis.get_ylim()[1] < 4 * tallest
+
+
 def test_draws_without_spread_have_a_histogram_of_area_one_in_the_middle_of_their_panel():
     axis = of_one_probability(np.full(50, 0.3), nb.Bernoulli())
     corners = axis.patches[0].get_xy()
