@@ -53,7 +53,7 @@ def _curves(comparison: "Comparison", shown: Collection[str]) -> dict[str, tuple
                 low, high = np.quantile(values, [0.001, 0.999])
                 if np.isclose(low, high, rtol=1e-9, atol=0):
                     low, high = low - 0.5, high + 0.5
-                grid = middles_of_steps(low, high, 200)
+                grid = middles_of_steps((low, high), 200)
                 densities: Any = np.exp(log_prob(marginal, grid.reshape(-1, *[1] * len(index))))
                 found[label] = values, (low, high), grid, densities[(..., *index)]
     return found

@@ -332,9 +332,9 @@ def _whole(ends: tuple[float, float], posteriors: list[_Curve]) -> tuple[float, 
 
 def _grid(ends: tuple[float, float], posteriors: list[_Curve], priors: list[_Curve]) -> np.ndarray:
     """Points all over the panel, and close to each other where a posterior or a prior is narrow."""
-    close = [middles_of_steps(*np.clip(curve.ends, *ends), CLOSE) for curve in posteriors]
-    close += [middles_of_steps(*np.clip(curve.levels[[1, -2]], *ends), CLOSE // 4) for curve in priors]
-    return np.sort(np.concatenate([middles_of_steps(*ends, EVEN), *close]))
+    close = [middles_of_steps(np.clip(curve.ends, *ends), CLOSE) for curve in posteriors]
+    close += [middles_of_steps(np.clip(curve.levels[[1, -2]], *ends), CLOSE // 4) for curve in priors]
+    return np.sort(np.concatenate([middles_of_steps(ends, EVEN), *close]))
 
 
 def _curve_densities(curves: list[list[_Curve]], grids: list[np.ndarray]) -> list[list[np.ndarray | None]]:
