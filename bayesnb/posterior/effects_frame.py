@@ -164,11 +164,11 @@ class Effects(PrintedFrame):
         -------
         matplotlib.figure.Figure
             All panels have the same scale of log odds, and above each is the column's mean absolute log odds. Strokes
-            below a curve are 50 quantiles of the data. A column that is given another one has a line for each value of
-            that; if there are more than eight in all panels, only a picture of fewer columns names them in its legend.
-            Missing cells, and numbers with a probability of their own, are points. A single column of categories
-            has a row for each, with its share of the data. Infinite log odds, which only point estimates have, are
-            drawn in such rows alone.
+            below a curve are 50 quantiles of the data. Of many categories, those with the largest log odds are shown. A
+            column that is given another one has a line for each value of that; if there are more than eight in all
+            panels, only a picture of fewer columns names them in its legend. Missing cells, and numbers with a
+            probability of their own, are points. A single column of categories has a row for each, with its share of
+            the data. Infinite log odds, which only point estimates have, are drawn in such rows alone.
 
         Raises
         ------
