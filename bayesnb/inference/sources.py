@@ -16,6 +16,7 @@ from bayesnb.core.checking import a_type
 from bayesnb.core.deferred import pd
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found
+from bayesnb.data.lazy_table import LazyTable
 from bayesnb.data.read import (
     Rows,
     as_graph_value,
@@ -27,6 +28,7 @@ from bayesnb.data.read import (
     without_rows,
 )
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.lazy_statistics import count_lazy, find_in_lazy
 from bayesnb.model.naive_bayes import Model, read_for
 from bayesnb.model.open_schema import OpenSchema
 from bayesnb.model.problem import Problem, count_and_grow
@@ -96,6 +98,35 @@ def count_batches(
         raise ValueError("there are no rows (or none in the second reading): give at least one")
     warn_unseen(unseen)
     return problem
+
+
+# --------------------------------------------------------------------------------------------------
+# Lazy tables
+# --------------------------------------------------------------------------------------------------
+
+
+def read_lazy(model: Model, lazy: LazyTable, classes: Any, check: Callable[[Problem], None]) -> Problem:
+    """The problem of a lazy table, whose engine computes the statistics.
+
+    Parameters
+    ----------
+    model : NaiveBayes or BoundModel
+    lazy : LazyTable
+    classes : sequence or int, optional
+    check : callable
+        Gets the problem before the statistics are counted, and may raise an error.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `fit`, naming the column.
+    """
+    schema = OpenSchema.of(model, lazy.names, True, classes)
+    bound = schema.bind(find_in_lazy(schema, lazy))
+    check(empty_problem(bound, growing=schema.growing))
+    counted = count_lazy(bound, lazy)
+    warn_unseen(counted.unseen)
+    return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
 
 
 # --------------------------------------------------------------------------------------------------
