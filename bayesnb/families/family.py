@@ -15,6 +15,7 @@ import numpy as np
 from bayesnb.core.arrays import dense
 from bayesnb.core.checking import Params, is_jax
 from bayesnb.core.deferred import Deferred, compiled, dist, float64, jax, jnp, map_tree
+from bayesnb.families.host_sums import count_on_host
 from bayesnb.families.hyperparameters import (
     REAL,
     broadcast_hyperparameter,
@@ -25,7 +26,7 @@ from bayesnb.families.hyperparameters import (
     spread_over_categories,
 )
 from bayesnb.families.mutual_information import chance_information, information_from_likelihood, tables_by_chance
-from bayesnb.families.statistics import Counts, Statistics
+from bayesnb.families.statistics import Counts
 
 if TYPE_CHECKING:
     from bayesnb.families import distributions, formulas
@@ -38,14 +39,7 @@ else:
 #
 # A family is a frozen record whose fields are the hyperparameters of its prior. Subclass `Family`, or
 # `ExponentialFamily` if its density has sufficient statistics, and `ConjugateFamily` if the posterior has the prior's
-# type. Register the class as a pytree, and everything else in the package works with it::
-#
-#     @jax.tree_util.register_dataclass
-#     @dataclass(frozen=True)
-#     class Exponential(ExponentialFamily, ConjugateFamily):
-#         concentration: Hyperparameter = 1.0
-#         rate: Hyperparameter = 1.0
-#         ...
+# type, and register the class as a pytree.
 #
 # Inside a fitted model every field is an array of shape (classes, columns), or (classes, columns, categories) where a
 # column has categories. The methods must work for any leading axes: the package calls them for one column, for one
@@ -168,9 +162,14 @@ class Family(Params, ABC):
     def likelihood(self, *args: Any, **parameters: Any) -> "dist.Distribution":
         """Distribution of a cell (of a row of the block, for a joint family) given the parameters."""
 
-    @abstractmethod
-    def statistics(self, x: Any, membership: Any) -> Statistics:
-        """Sufficient statistics of rows.
+    def needs(self) -> Any:
+        """The statistics with a need in the place of each array, or `Afterwards`; any engine counts them."""
+        raise NotImplementedError(
+            f"{self.family_name} states no needs: define needs(self), or statistics for NumPy alone"
+        )
+
+    def statistics(self, x: Any, membership: Any) -> Any:
+        """Sufficient statistics of rows, by default what the family `needs`.
 
         Parameters
         ----------
@@ -180,6 +179,7 @@ class Family(Params, ABC):
             Weight of each row in each class, so that ``membership.T @ values`` has the weighted sums of each class. It
             is a SciPy array, which NumPy's functions take like its own, where each row is in one class.
         """
+        return count_on_host(self.needs(), x, membership)
 
     @abstractmethod
     def log_likelihood(self, parameters: Parameters, statistics: Any) -> Any:
@@ -204,8 +204,7 @@ class Family(Params, ABC):
         -------
         tuple of array and str, or None
             NaN for the other classes and columns; and what is wrong, after the column's name, and what helps, with
-            ``{mean}`` in it. None, the
-            default, if that cannot happen.
+            ``{mean}`` in it. None, the default, if that cannot happen.
         """
         return None
 

@@ -54,6 +54,7 @@ class FeatureInclusion(ConjugateFamily):
     own_support: ClassVar[Any] = property(lambda self: support_of(self.family))
     fractional: ClassVar[Any] = property(lambda self: accepts_fractions(self.family))
     whole_rows: ClassVar[Any] = property(attrgetter("family.whole_rows"))
+    needs: ClassVar[Any] = property(attrgetter("family.needs"))
     statistics: ClassVar[Any] = property(attrgetter("family.statistics"))
     possible: ClassVar[Any] = property(attrgetter("family.possible"))
     prior: ClassVar[Any] = property(attrgetter("family.prior"))

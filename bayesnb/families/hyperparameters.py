@@ -284,7 +284,7 @@ def kind_of_cell(family: Any) -> str:
     return "whole number" if support.is_discrete else "measurement"
 
 
-def _some_cell(family: Any) -> float:
+def some_cell(family: Any) -> float:
     """A number that a cell of a family may hold."""
     support = support_of(family)
     if isinstance(support, Support):
@@ -297,7 +297,7 @@ def filled_cells(family: Any, x: Any) -> tuple[Any, Any]:
     """Which cells are observed, and the cells with a value of the support in place of the missing ones."""
     xp, _ = namespace(x)
     observed = ~xp.isnan(x)
-    return observed, xp.where(observed, x, _some_cell(family))
+    return observed, xp.where(observed, x, some_cell(family))
 
 
 def kind_of_density(support: Any) -> str:

@@ -23,7 +23,8 @@ from bayesnb.families.family import (
 )
 from bayesnb.families.gaussian import Gaussian, default_rate, too_far, too_narrow
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, filled_cells, format_number
-from bayesnb.families.moments import Moments, Scatter, scatter
+from bayesnb.families.moments import Moments, Scatter
+from bayesnb.families.needs import CentredProducts
 from bayesnb.serve.scorer import MultivariateT
 
 # --------------------------------------------------------------------------------------------------
@@ -421,8 +422,8 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         alone = xp.eye(covariance.shape[-1]) / (2 * np.pi)
         return self.likelihood(mean, xp.where(both, covariance, alone))
 
-    def statistics(self, x: np.ndarray, membership: Any) -> Scatter:
-        return scatter(x, membership)
+    def needs(self) -> Any:
+        return CentredProducts()
 
     def possible(self, statistics: Scatter) -> Any:
         # In a class that becomes small, removed rows leave rounding errors of their own size.
