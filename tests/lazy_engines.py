@@ -26,14 +26,14 @@ def lazily(frame: pl.DataFrame, engine: str):
     if engine == "ibis":
         import ibis
 
-        return ibis.duckdb.connect().create_table("rows", frame.to_arrow())
+        return ibis.duckdb.connect().create_table("cells", frame.to_arrow())
     if engine == "dask":
         import dask.dataframe as dd
 
         return dd.from_pandas(frame.to_pandas(use_pyarrow_extension_array=True), npartitions=3)
     if which("java") is None:
         pytest.skip("Spark needs Java, which is not there")
-    return _spark().createDataFrame(frame.to_arrow().to_pandas())
+    return _spark().createDataFrame(frame.to_arrow())
 
 
 def _spark():

@@ -22,7 +22,7 @@ from bayesnb.data.labels import Found
 from bayesnb.data.lazy_table import ROWS, WEIGHT, LazyTable, Question, without_rows_in_errors
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.tables import FrameTable
-from bayesnb.families.host_sums import count as count_on_host
+from bayesnb.families.host_sums import count_on_host
 from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, support_of
 from bayesnb.families.moments import moments_beyond_rounding, scatter_beyond_rounding
 from bayesnb.families.needs import (
