@@ -26,7 +26,9 @@ def lazily(frame: pl.DataFrame, engine: str):
     if engine == "ibis":
         import ibis
 
-        return ibis.duckdb.connect().create_table("cells", frame.to_arrow())
+        connection = ibis.duckdb.connect()
+        connection.con.register("cells", frame.to_arrow())
+        return connection.table("cells")
     if engine == "dask":
         import dask.dataframe as dd
 

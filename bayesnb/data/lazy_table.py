@@ -235,9 +235,10 @@ class LazyTable:
         return self._counts[key]
 
     def first(self, cells: nw.Expr, where: nw.Expr) -> float:
-        """One of the cells at which a condition holds."""
+        """One of the cells at which a condition holds; NaN if it is missing."""
         found = self._rows.filter(where).select(cells.alias("cell")).head(1)
-        return float(self._collected(found.collect, "a cell")["cell"].to_list()[0])
+        cell = self._collected(found.collect, "a cell")["cell"].to_list()[0]
+        return np.nan if cell is None else float(cell)
 
     @property
     def has_variances(self) -> bool:
