@@ -11,14 +11,23 @@ import narwhals as nw
 import numpy as np
 
 from bayesnb.core.cells import is_missing
-from bayesnb.core.checking import a_type, listed, near_matches
-from bayesnb.data.labels import read_labels
+from bayesnb.core.checking import a_type, listed, near_matches, warn
+from bayesnb.data.labels import as_labels, read_labels
 from bayesnb.data.read import LARGEST_TOTAL, Rows, read_rows, require_label_column
 
 
 def is_lazy(table: Any) -> bool:
     """Whether a table is one that narwhals knows as lazy; Dask arrays are none."""
-    return isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame)
+    try:
+        return isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame)
+    except nw.exceptions.DuplicateError:  # whoever reads the table raises an error that names the column
+        return False
+
+
+def sampled(X: Any, y: Any, sample_weight: Any = None, seed: int = 0) -> tuple[Any, Any, Any]:
+    """Table, labels and weights of rows of a lazy table that are drawn at random; parameters as for `LazyTable`."""
+    lazy = LazyTable(X, y, sample_weight)
+    return lazy.parts_of(lazy.sample_of_every_class(seed))
 
 
 def lazy_frame(table: Any) -> nw.LazyFrame[Any]:
@@ -53,6 +62,9 @@ QUERY_COLUMNS = 50
 
 SAMPLE = 10_000
 """Rows of a sample. Weights of features from 2,000 rows cost up to .002 nats a row against those from all rows."""
+
+MOST_ADDED, ROWS_ADDED = 50, 20
+"""Classes that a sample lacks of which rows are added, and so many rows of each."""
 
 type Question = tuple[nw.Expr, str]
 """Cells and the aggregate of them by class that is asked for, ``"sum"``, ``"count"`` or ``"var"``."""
@@ -255,9 +267,36 @@ class LazyTable:
     @cached_property
     def sampled(self) -> Rows:
         """Rows of a random sample, without their labels."""
-        frame = self.sample(0)
-        weights = None if self.weight is None else frame[self.weight].to_numpy()
-        return read_rows(frame.select(*self.names).to_native(), None, weights).counting()
+        table, _, weights = self.parts_of(self.sample(0))
+        return read_rows(table, None, weights).counting()
+
+    def parts_of(self, frame: nw.DataFrame[Any]) -> tuple[Any, Any, Any]:
+        """The table, the labels and the weights of rows in memory; None for what the table does not have."""
+        labels = None if self.target is None else as_labels(frame[self.target].to_native())
+        weights = None if self.weight is None else frame[self.weight].cast(nw.Float64).to_numpy()
+        return frame.select(*self.names).to_native(), labels, weights
+
+    def sample_of_every_class(self, seed: int) -> nw.DataFrame[Any]:
+        """As `sample`, with rows of the classes that it lacks.
+
+        Warns
+        -----
+        UserWarning
+            If more than `MOST_ADDED` classes are lacking.
+        """
+        frame = self.sample(seed)
+        if self.target is None:
+            return frame
+        shown = {*frame[self.target].to_list()}
+        lacking = [label for label in self.classes.tolist() if label not in shown]
+        if len(lacking) > MOST_ADDED:
+            warn(
+                f"a sample of {len(frame):,} rows of X has no row of {len(lacking)} classes, such as {lacking[0]!r}: "
+                f"what is learned from single rows has rows of {MOST_ADDED} of these alone",
+                UserWarning,
+            )
+        rare = [self.frame.filter(nw.col(self.target) == label).head(ROWS_ADDED) for label in lacking[:MOST_ADDED]]
+        return nw.concat([frame, *(self._collected(rows.collect, "rows of a rare class") for rows in rare)])
 
     def sample(self, seed: int) -> nw.DataFrame[Any]:
         """At most `SAMPLE` rows in memory, drawn at random by the engine; all of a table that has no more.

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesnb.core.cells import OutsideSupport, warn_unseen
 from bayesnb.core.checking import known_probabilities, whole_number
 from bayesnb.data.labels import warn_of_absent_classes, warn_of_classes
-from bayesnb.data.read import Rows, as_table, check_weights, is_dask, read_rows, split_labels, with_names
+from bayesnb.data.read import Rows, as_table, check_weights, read_rows, split_labels, with_names
 from bayesnb.data.tables import SparseTable, Table, distinct
 from bayesnb.estimators.checked_input import check_classes, check_labels, read_mixed, with_fitted_columns
 from bayesnb.estimators.estimator import Estimator
@@ -19,7 +19,7 @@ from bayesnb.estimators.kept_rows import KeptRows, with_all_rows
 from bayesnb.families.family import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
-from bayesnb.inference.sources import read_dask, sample_dask
+from bayesnb.inference.sources import is_elsewhere, read_elsewhere, sample_elsewhere
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, read_for
 from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.posterior.belief import offers
@@ -196,16 +196,16 @@ class NaiveBayesClassifier(Estimator):
         -------
         self
         """
-        if not is_dask(X):
+        if not is_elsewhere(X):
             return super().fit(X, y, sample_weight, feature_names=feature_names)
         with self._all_or_nothing():
             self._kept = None
-            rows, given, weight = sample_dask(X, y, sample_weight, self._key())
+            rows, given, weight = sample_elsewhere(X, y, sample_weight, self._key())
             table = with_names(self._read(rows, reset=True), feature_names)
             labels = check_labels(given, table.num_rows).data
             self._check_weighing()
             model, check = self._model(table, labels, weight), self._inference().check
-            problem = read_dask(model, X, y, sample_weight, None, check, feature_names)
+            problem = read_elsewhere(model, X, y, sample_weight, None, check, feature_names)
             self.classes_ = check_classes(problem.model.schema.classes, self.unlabelled)
             warn_of_classes(self.classes_)
             self._settle(problem)

@@ -10,7 +10,7 @@ import numpy as np
 from bayesnb.core.checking import a_type, first_few, warn
 from bayesnb.core.deferred import constraints, dist, in_float64, map_tree
 from bayesnb.data.labels import read_classes, warn_of_classes
-from bayesnb.data.lazy_table import LazyTable, is_lazy
+from bayesnb.data.lazy_table import is_lazy
 from bayesnb.data.read import Rows, is_dask
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family, JointFamily, parameter_names
@@ -351,15 +351,10 @@ def read_for_inference(
     feature_names: Any = None,
 ) -> Problem:
     """The problem of a table in memory or of Dask, if an inference can solve it; parameters and errors as for `fit`."""
-    if is_dask(X) or is_dask(y):
-        from bayesnb.inference.sources import read_dask
+    if is_dask(y) or is_dask(X) or is_lazy(X):
+        from bayesnb.inference.sources import read_elsewhere
 
-        problem = read_dask(model, X, y, sample_weight, classes, inference.check, feature_names)
-    elif is_lazy(X):
-        from bayesnb.inference.sources import read_lazy
-
-        lazy = LazyTable(X, y, sample_weight, model.features)
-        problem = read_lazy(model, lazy, classes, inference.check)
+        problem = read_elsewhere(model, X, y, sample_weight, classes, inference.check, feature_names)
     else:
         problem = read_table(model, X, y, sample_weight, classes, feature_names)
     inference.check(problem)

@@ -16,7 +16,7 @@ from bayesnb.core.checking import a_type
 from bayesnb.core.deferred import pd
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found
-from bayesnb.data.lazy_table import LazyTable
+from bayesnb.data.lazy_table import SAMPLE, LazyTable, is_lazy, sampled
 from bayesnb.data.read import (
     Rows,
     as_graph_value,
@@ -101,26 +101,47 @@ def count_batches(
 
 
 # --------------------------------------------------------------------------------------------------
-# Lazy tables
+# Tables whose rows stay where they are: collections of Dask, and lazy tables, whose engine counts
 # --------------------------------------------------------------------------------------------------
 
 
-def read_lazy(model: Model, lazy: LazyTable, classes: Any, check: Callable[[Problem], None]) -> Problem:
-    """The problem of a lazy table, whose engine computes the statistics.
+def is_elsewhere(X: Any) -> bool:
+    """Whether the rows of a table are not in this process: it is lazy, or a collection of Dask."""
+    return is_dask(X) or is_lazy(X)
+
+
+def read_elsewhere(
+    model: Model,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    classes: Any,
+    check: Callable[[Problem], None],
+    feature_names: Any = None,
+) -> Problem:
+    """The problem of a table whose rows are elsewhere.
 
     Parameters
     ----------
     model : NaiveBayes or BoundModel
-    lazy : LazyTable
+    X : Dask array or data frame, or lazy table, shape (rows, columns)
+    y : str, or Dask array or series of shape (rows,)
+    sample_weight : str, or Dask array or series of shape (rows,), optional
     classes : sequence or int, optional
     check : callable
         Gets the problem before the statistics are counted, and may raise an error.
+    feature_names : sequence, shape (columns,), optional
 
     Raises
     ------
     ValueError, TypeError
-        As for `fit`, naming the column.
+        As for `fit`, naming the partition of a Dask collection, and of a lazy table the column.
     """
+    if is_dask(X) or is_dask(y):
+        return read_dask(model, X, y, sample_weight, classes, check, feature_names)
+    if feature_names is not None:
+        raise ValueError("feature_names is given, and the columns of a lazy table have names: leave it out")
+    lazy = LazyTable(X, y, sample_weight, model.features)
     schema = OpenSchema.of(model, lazy.names, True, classes)
     bound = schema.bind(find_in_lazy(schema, lazy))
     check(empty_problem(bound, growing=schema.growing))
@@ -183,10 +204,6 @@ def read_dask(
     return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
 
 
-SAMPLE = 10_000
-"""Rows of a sample. Weights of features from 2,000 rows cost up to .002 nats a row against those from all rows."""
-
-
 @dataclass(frozen=True)
 class _Sample:
     """Rows drawn at random without replacement, in memory; the sum is a sample of the rows behind both.
@@ -225,6 +242,13 @@ def _stacked_partitions(one: Any, other: Any) -> Any:
     if hasattr(one, "iloc"):
         return pd.concat([one, other])
     return stacked([one, other])
+
+
+def sample_elsewhere(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
+    """Table, labels and weights of at most `SAMPLE` rows of a table whose rows are elsewhere, drawn at random."""
+    if is_dask(X) or is_dask(y):
+        return sample_dask(X, y, sample_weight, key)
+    return sampled(X, y, sample_weight, int(random_generator(key).integers(2**31)))
 
 
 def sample_dask(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
