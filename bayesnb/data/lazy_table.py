@@ -122,6 +122,13 @@ class LazyTable:
         self._rows = self.frame.with_columns(label.alias(CLASS), *weight)
         self._counts: dict[Any, nw.DataFrame[Any]] = {}
 
+    def of_class(self, label: Any) -> "LazyTable":
+        """The rows of a class; of a table without labels all its rows, as rows of this class."""
+        rows = self.frame if self.target is None else self.frame.filter(nw.col(self.target) == label)
+        of_class = LazyTable(rows.select(*self.names).to_native(), None)
+        of_class._rows = of_class._rows.with_columns(nw.lit(label).alias(CLASS))
+        return of_class
+
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that may be features."""
@@ -174,6 +181,9 @@ class LazyTable:
     def classes(self) -> np.ndarray:
         """The labels, sorted."""
         return read_labels(self.labels[CLASS].to_native(), len(self.labels)).classes()
+
+    def __len__(self) -> int:
+        return self.num_rows
 
     @cached_property
     def num_rows(self) -> int:
