@@ -9,16 +9,15 @@ import pytest
 ENGINES = ["polars", "duckdb"]
 """Engines of the fast suite."""
 
-SLOW_ENGINES = ["ibis", "pyspark", "dask"]
+SLOW_ENGINES = ["ibis", "pyspark"]
 
 
 def lazily(frame: pl.DataFrame, engine: str):
     """The frame as a lazy table of an engine; skips the test where the engine is not there."""
     if engine == "polars":
         return frame.lazy()
-    package = {"pyspark": "pyspark", "dask": "dask"}.get(engine, engine)
-    if find_spec(package) is None:
-        pytest.skip(f"{package} is not installed")
+    if find_spec(engine) is None:
+        pytest.skip(f"{engine} is not installed")
     if engine == "duckdb":
         import duckdb
 
@@ -29,10 +28,6 @@ def lazily(frame: pl.DataFrame, engine: str):
         connection = ibis.duckdb.connect()
         connection.con.register("cells", frame.to_arrow())
         return connection.table("cells")
-    if engine == "dask":
-        import dask.dataframe as dd
-
-        return dd.from_pandas(frame.to_pandas(use_pyarrow_extension_array=True), npartitions=3)
     if which("java") is None:
         pytest.skip("Spark needs Java, which is not there")
     return _spark().createDataFrame(frame.to_arrow())

@@ -358,7 +358,7 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
         return jnp, jax.scipy.special
     for array in arrays:
         if not isinstance(array, np.ndarray) and hasattr(array, "array_library"):  # columns of a lazy table
-            return array.array_library  # type: ignore[no-any-return]
+            return array.array_library
     return np, scipy.special
 
 

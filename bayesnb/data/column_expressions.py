@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 
 
-class NoExpression(NotImplementedError):
+class NoExpressionError(NotImplementedError):
     """Engines of tables lack a function of a formula."""
 
 
@@ -48,9 +48,15 @@ class Columns:
         at = index[-1]
         return self if at is None else Columns(np.atleast_1d(np.array(self.expressions, dtype=object)[at]).tolist())
 
+    def __neg__(self) -> "Columns":
+        return self.each(operator.neg)
+
+    def __invert__(self) -> "Columns":
+        return self.each(operator.inv)
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
         if ufunc.__name__ not in UFUNCS:
-            raise NoExpression(ufunc.__name__)
+            raise NoExpressionError(ufunc.__name__)
         first, *rest = (each if isinstance(each, Columns) else _constants(each) for each in inputs)
         return first.each(UFUNCS[ufunc.__name__], *rest)
 
@@ -69,6 +75,10 @@ def _spread(value: Any, wide: int) -> Sequence[Any]:
 
 def _method(name: str) -> Callable[[nw.Expr], nw.Expr]:
     return operator.methodcaller(name)
+
+
+def _of_each(name: str) -> Callable[[Columns], Columns]:
+    return lambda x: x.each(_method(name))
 
 
 UFUNCS: dict[str, Callable[..., Any]] = {
@@ -90,8 +100,6 @@ for _name in ("add", "sub", "mul", "truediv", "pow", "eq", "ne", "lt", "le", "gt
         f"__r{_name.rstrip('_')}__",
         lambda self, other, own=_own: self.each(lambda mine, theirs: own(theirs, mine), other),
     )
-Columns.__neg__ = lambda self: self.each(operator.neg)  # type: ignore[attr-defined]
-Columns.__invert__ = lambda self: self.each(operator.inv)  # type: ignore[attr-defined]
 
 
 def _literal(value: Any) -> Any:
@@ -119,7 +127,7 @@ def place_among(edges: Iterable[float], cell: nw.Expr, side: str = "right") -> n
     return reduce(operator.add, (beyond(cell, float(edge)).cast(nw.Float64) for edge in edges), none)
 
 
-class _Table(np.ndarray):
+class _Constants(np.ndarray):
     """Constants that codes look up."""
 
     def __getitem__(self, index: Any) -> Any:
@@ -137,18 +145,18 @@ class _Table(np.ndarray):
 
 
 def _asarray(value: Any, dtype: Any = None) -> Any:
-    return value if isinstance(value, Columns) else np.asarray(value, dtype).view(_Table)
+    return value if isinstance(value, Columns) else np.asarray(value, dtype).view(_Constants)
 
 
 def _lacking(name: str) -> Callable[..., Any]:
     def function(*_: Any, **__: Any) -> Any:
-        raise NoExpression(name)
+        raise NoExpressionError(name)
 
     return function
 
 
 class _Library(SimpleNamespace):
-    """Functions by NumPy's names; others raise `NoExpression`."""
+    """Functions by NumPy's names; others raise `NoExpressionError`."""
 
     def __getattr__(self, name: str) -> Any:
         return _lacking(name)
@@ -163,14 +171,14 @@ Columns.array_library = (
         asarray=_asarray,
         where=_where,
         searchsorted=lambda edges, x, side="left": x.each(lambda e: place_among(edges, e, side)),
-        isnan=lambda x: x.each(_method("is_null")),
+        isnan=_of_each("is_null"),
         concatenate=lambda parts, axis=-1: Columns(e for part in parts for e in part.expressions),
         maximum=_extreme(operator.gt),
         minimum=_extreme(operator.lt),
         result_type=lambda *_: np.float64,
         zeros_like=lambda x: x * 0.0,
         log1p=lambda x: (1.0 + x).each(_method("log")),
-        **{name: lambda x, own=_method(name): x.each(own) for name in ("log", "exp", "sqrt", "abs", "sin", "cos", "floor")},
+        **{name: _of_each(name) for name in ("log", "exp", "sqrt", "abs", "sin", "cos", "floor")},
     ),
     _Library(),
 )

@@ -1,4 +1,4 @@
-"""Tables that an engine computes when it is asked: DuckDB, Polars lazy frames, Spark, Ibis, Dask frames."""
+"""Tables that an engine computes when it is asked: DuckDB, Polars lazy frames, Spark, Ibis."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,11 +13,13 @@ import numpy as np
 from bayesnb.core.cells import is_missing
 from bayesnb.core.checking import a_type, listed, near_matches, warn
 from bayesnb.data.labels import as_labels, read_labels
-from bayesnb.data.read import LARGEST_TOTAL, Rows, read_rows, require_label_column
+from bayesnb.data.read import LARGEST_TOTAL, Rows, is_dask, read_rows, require_label_column
 
 
 def is_lazy(table: Any) -> bool:
-    """Whether a table is one that narwhals knows as lazy; Dask arrays are none."""
+    """Whether a table is one that narwhals knows as lazy; not a collection of Dask, which has a road of its own."""
+    if is_dask(table):
+        return False
     try:
         return isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame)
     except nw.exceptions.DuplicateError:  # whoever reads the table raises an error that names the column
@@ -324,7 +326,6 @@ class LazyTable:
             "POLARS": lambda: self._polars_sample(native, seed),
             "PYSPARK": lambda: native.sample(fraction=share, seed=seed),
             "IBIS": lambda: native.sample(share, seed=seed),
-            "DASK": lambda: native.sample(frac=share, random_state=seed),
         }
         kind = self.frame.implementation.name
         if kind not in draw:

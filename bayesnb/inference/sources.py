@@ -138,7 +138,7 @@ def read_elsewhere(
         As for `fit`, naming the partition of a Dask collection, and of a lazy table the column.
     """
     if is_dask(X) or is_dask(y):
-        return read_dask(model, X, y, sample_weight, classes, check, feature_names)
+        return _read_dask(model, X, y, sample_weight, classes, check, feature_names)
     if feature_names is not None:
         raise ValueError("feature_names is given, and the columns of a lazy table have names: leave it out")
     lazy = LazyTable(X, y, sample_weight, model.features)
@@ -155,7 +155,7 @@ def read_elsewhere(
 # --------------------------------------------------------------------------------------------------
 
 
-def read_dask(
+def _read_dask(
     model: Model,
     X: Any,
     y: Any,
@@ -254,7 +254,7 @@ def sample_elsewhere(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any,
 def sample_dask(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
     """Table, labels and weights of at most `SAMPLE` rows of a Dask table, drawn at random while the table is read.
 
-    Parameters and errors as for `read_dask`.
+    Parameters and errors as for `_read_dask`.
     """
     X, y = split_labels(X, y)
     X, _ = _require_same_partitions(X, y, sample_weight)

@@ -17,7 +17,7 @@ import numpy as np
 from bayesnb.core.arrays import row_pieces
 from bayesnb.core.cells import LARGEST_NUMBER, OutsideSupport, is_missing, refusal, warn_unseen
 from bayesnb.core.deferred import in_float64
-from bayesnb.data.column_expressions import Columns, NoExpression, place_among
+from bayesnb.data.column_expressions import Columns, NoExpressionError, place_among
 from bayesnb.data.labels import Found
 from bayesnb.data.lazy_table import ROWS, WEIGHT, LazyTable, Question, without_rows_in_errors
 from bayesnb.data.read import Rows, as_table, read_rows
@@ -42,9 +42,9 @@ from bayesnb.model.blocks import Block, ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.open_schema import OpenSchema
 from bayesnb.model.problem import Problem, with_new_categories
-from bayesnb.model.reading import Chunks, Counted, count_rows, inside
+from bayesnb.model.reading import Chunks, Counted, count_rows, held_by
 
-type Asking = Generator[list[Question], list[np.ndarray], Any]
+type Asking = Generator[list[Question], Any, Any]
 """Asks for sums by class, gets them, may ask again, and returns a result."""
 
 STEADY = 1e6
@@ -65,8 +65,8 @@ def find_in_lazy(schema: OpenSchema, lazy: LazyTable) -> Found:
         (name,) = schema.columns.names([position])
         in_bins = position in schema.seen_columns or position in schema.in_bins
         rows = lazy.sampled if in_bins and lazy.schema[name].is_numeric() else _rows_of_values(lazy, name)
-        open_columns, seen = (tuple({position}.intersection(all_)) for all_ in (schema.open_columns, schema.seen_columns))
-        alone = replace(schema, classes=np.empty(0), open_columns=open_columns, seen_columns=seen)
+        own, seen = (tuple({position}.intersection(each)) for each in (schema.open_columns, schema.seen_columns))
+        alone = replace(schema, classes=np.empty(0), open_columns=own, seen_columns=seen)
         with without_rows_in_errors():
             found += alone.find(rows)
     return found
@@ -167,10 +167,8 @@ class _Counter:
 
     def _numbers(self, block: Block) -> Columns | None:
         """The cells of a block; None if they are no numbers, or the family states no needs."""
-        cells = [self._number(position) for position in block.columns]
-        if block.has_categories or any(cell is None for cell in cells):
-            return None
-        return Columns(cells)
+        cells = [cell for position in block.columns if (cell := self._number(position)) is not None]
+        return None if block.has_categories or len(cells) < len(block.columns) else Columns(cells)
 
     def _number(self, position: int) -> nw.Expr | None:
         name, derived = self._name(position), self.model.schema.derivation(position)
@@ -202,7 +200,7 @@ class _Counter:
 
     def _check(self, block: Block, cells: Columns, tolerant: Sequence[bool]) -> tuple[Columns, Asking]:
         """The cells that are counted, and what asks how many others there are."""
-        held = _formula(lambda x: inside(x, block.family), cells).expressions
+        held = _formula(lambda x: held_by(x, block.family), cells).expressions
         too_large = [~(cell.abs() <= LARGEST_NUMBER) for cell in cells.expressions]
         # A missing cell is in no support of count vectors.
         gaps = [cell.is_null() if block.has_totals else None for cell in cells.expressions]
@@ -244,7 +242,7 @@ class _Counter:
 
     @singledispatchmethod
     def _asking(self, need: Need, cells: Columns, block: Block) -> Asking:
-        raise NoExpression(type(need).__name__)
+        raise NoExpressionError(type(need).__name__)
 
     @_asking.register
     def _(self, need: RowWeight, cells: Columns, block: Block) -> Asking:
@@ -264,7 +262,7 @@ class _Counter:
     def _(self, need: Sums, cells: Columns, block: Block) -> Asking:
         try:
             terms = cells if need.terms is None else _formula(need.terms, cells)
-        except NoExpression:
+        except NoExpressionError:
             return (yield from self._by_value(need, cells, block))
         each = [self._sum_of_term(term, cells, need.over_columns) for term in _tuple(terms)]
         sums = yield from _together(each)
@@ -361,10 +359,10 @@ class _Counter:
         """The encoded values that occur in the columns of a block together, (lines, columns), and their counts."""
         schema, columns, bins = self.model.schema, {}, {}
         for position in block.columns:
-            name, edges = self._name(position), schema.edges.get(position)
-            number = None if edges is None else self._number(position)
-            columns[name] = nw.col(name) if number is None else place_among(edges, number)
-            if number is not None:
+            name = self._name(position)
+            columns[name] = nw.col(name)
+            if position in schema.edges and (number := self._number(position)) is not None:
+                columns[name] = place_among(schema.edges[position], number)
                 bins[position] = tuple(range(len(schema.categories[position])))
         edges_of = tuple(schema.edges[position] for position in bins)
         counts = self.lazy.counts(columns, f"{block.family.family_name} of {block.owner()}", edges_of)
@@ -373,7 +371,8 @@ class _Counter:
         names = dict(zip(map(self._name, block.columns), schema.names(block.columns), strict=True))
         table = FrameTable(counts.select(*columns), tuple(names[name] for name in columns), named=True)
         # Places among edges are the categories 0, 1, ...
-        known = replace(schema, named=True, categories={**schema.categories, **bins}, edges=_without(schema.edges, bins))
+        categories = {**schema.categories, **bins}
+        known = replace(schema, named=True, categories=categories, edges=_without(schema.edges, bins))
         description = self.model.description
         arranged = known.arrange(table, [block.columns], description.number_forms)
         with without_rows_in_errors():
@@ -403,7 +402,7 @@ def _needs_of(block: Block) -> Any:
     """The needs of a block's family, unless a class of it states other statistics than it needs."""
     kinds = type(block.family).__mro__
     if "needs" not in vars(next(kind for kind in kinds if {"needs", "statistics"} & vars(kind).keys())):
-        raise NoExpression("needs")
+        raise NoExpressionError("needs")
     return block.family.needs()
 
 
@@ -411,10 +410,10 @@ def _formula(function: Any, cells: Columns) -> Any:
     """A formula of cells as expressions."""
     try:
         return function(cells)
-    except NoExpression:
+    except NoExpressionError:
         raise
     except (TypeError, ValueError, AttributeError, IndexError) as error:  # a formula of other libraries
-        raise NoExpression(str(error)) from error
+        raise NoExpressionError(str(error)) from error
 
 
 def _tuple(terms: Any) -> tuple[Any, ...]:

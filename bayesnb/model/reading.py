@@ -184,11 +184,11 @@ def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
                 return np.False_
         elif support is NONNEGATIVE and not_negative_up_to(LARGEST_NUMBER, cells):
             return np.False_
-        held = np.asarray(inside(cells, family))
+        held = np.asarray(held_by(cells, family))
     return ~(held | np.isnan(cells)) if family.cell == "number" else ~held
 
 
-def inside(cells: Any, family: Family) -> Any:
+def held_by(cells: Any, family: Family) -> Any:
     """Which cells a family can hold, and float64 the sums of; of an array, or of the columns of a lazy table."""
     support = NONNEGATIVE if accepts_fractions(family) else support_of(family)
     if support is BOOLEAN:

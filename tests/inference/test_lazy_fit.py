@@ -7,14 +7,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from cases import FAMILIES
+from lazy_engines import ENGINES, SLOW_ENGINES, lazily
 
 import bayesnb as nb
 from bayesnb.core.deferred import leaves
 from bayesnb.data import lazy_table
 from bayesnb.estimators import NaiveBayesClassifier
-from cases import FAMILIES
-from lazy_engines import ENGINES, SLOW_ENGINES, lazily
 
+pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # of Ibis
 EVERY_ENGINE = [*ENGINES, *(pytest.param(engine, marks=pytest.mark.slow) for engine in SLOW_ENGINES)]
 ROWS = 160
 
@@ -159,7 +160,7 @@ def test_cells_of_measurements_are_not_collected(of, monkeypatch):
 def test_what_an_engine_cannot_count_names_the_family(monkeypatch):
     monkeypatch.setattr(lazy_table, "MOST_VALUES", 20)
     (of,) = (case for case in FAMILIES if case.name == "durations")
-    with pytest.raises(ValueError, match="Durations of column 'u' needs every value.*more than 20.*X.collect"):
+    with pytest.raises(ValueError, match=r"Durations of column 'u' needs every value.*more than 20.*X.collect"):
         fitted(of.model(of.default), with_labels(of, False), False, "polars", Counted())
 
 
@@ -168,8 +169,8 @@ def test_what_an_engine_cannot_count_names_the_family(monkeypatch):
 
 def halves(frame):
     """The rows of a fit and those that come later, which bring a category."""
-    later = frame[100:].with_columns(pl.when(pl.int_range(pl.len()) == 3).then(pl.lit("new")).otherwise("kind").alias("kind"))
-    return frame[:100], later
+    kind = pl.when(pl.int_range(pl.len()) == 3).then(pl.lit("new")).otherwise("kind")
+    return frame[:100], frame[100:].with_columns(kind=kind)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -194,7 +195,7 @@ def test_values_that_a_bound_model_does_not_know_are_counted_as_missing(engine):
     posterior = nb.fit(model.bind(first, "label"), first, "label")
     told = []
     for rows in (later, lazily(later, engine)):
-        with pytest.warns(UserWarning) as warned:
+        with pytest.warns(UserWarning, match="count as missing") as warned:
             found = posterior.update(rows, "label")
         told.append(sorted(str(each.message) for each in warned))
         assert found.problem.statistics.blocks[0].n.tolist() == [[4.0], [3.0]]
@@ -213,8 +214,8 @@ def test_rows_of_another_population(engine, labels):
     frame = pl.from_pandas(moved if labels is None else moved.assign(species=y))
     found, expected = (nb.drift(posterior, rows, labels) for rows in (lazily(frame, engine), frame))
     pd.testing.assert_frame_equal(found.table, expected.table, rtol=1e-9)
-    found, expected = (nb.estimate_class_probs(posterior, rows, labels).table for rows in (lazily(frame, engine), frame))
-    pd.testing.assert_frame_equal(found, expected, rtol=1e-9)
+    found, expected = (nb.estimate_class_probs(posterior, rows, labels) for rows in (lazily(frame, engine), frame))
+    pd.testing.assert_frame_equal(found.table, expected.table, rtol=1e-9)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -291,7 +292,7 @@ BAD = {
     "label is a feature": ((NUMBERS, small(), "t"), {}, ValueError, "'t' holds the labels, and the model has it"),
     "no such column": ((nb.NaiveBayes({"z": nb.Gaussian()}), small(), "label"), {}, ValueError, "column 'z' is not in"),
     "no such weight": ((NUMBERS, small(), "label"), {"sample_weight": "v"}, ValueError, "'v', which is not a column"),
-    "weights apart": ((NUMBERS, small(), "label"), {"sample_weight": np.ones(4)}, TypeError, "sample_weight an? .*arra"),
+    "weights apart": ((NUMBERS, small(), "label"), {"sample_weight": np.ones(4)}, TypeError, "sample_weight an .*ay"),
     "weights of text": ((NUMBERS, small(), "label"), {"sample_weight": "t"}, TypeError, "column 't' holds String"),
     "a negative weight": (
         (NUMBERS, small(w=[1.0, -2.0, 1.0, 1.0]), "label"),
