@@ -1,13 +1,14 @@
 """Tables in pieces, and tables of Dask, read into a problem."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import batched
 from operator import call
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from bayesnb.core.arrays import stacked
@@ -16,17 +17,19 @@ from bayesnb.core.checking import a_type
 from bayesnb.core.deferred import pd
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found
-from bayesnb.data.lazy_table import SAMPLE, LazyTable, is_lazy, sampled
+from bayesnb.data.lazy_table import SAMPLE, WEIGHT, LazyTable, is_lazy, sampled
 from bayesnb.data.read import (
     Rows,
     as_graph_value,
     as_partitioned_table,
+    check_weights,
     delayed_partitions,
     is_dask,
     read_rows,
     split_labels,
     without_rows,
 )
+from bayesnb.data.tables import TEXT
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.lazy_statistics import count_lazy, find_in_lazy
 from bayesnb.model.naive_bayes import Model, read_for
@@ -148,6 +151,34 @@ def read_elsewhere(
     counted = count_lazy(bound, lazy)
     warn_unseen(counted.unseen)
     return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
+
+
+LONG = 20_000
+"""Rows from which the expressions of Polars count text sooner than the host does."""
+
+
+def read_text(model: Model, X: Any, y: Any, sample_weight: Any, classes: Any) -> Problem | None:
+    """The problem of a long frame of Polars with text, which is counted as a lazy table.
+
+    None for other tables, for bins of numbers, which all rows make, and for all that the host refuses or warns of: it
+    names the row.
+    """
+    if not (nw.dependencies.is_polars_dataframe(X) and len(X) >= LONG and isinstance(y, str) and y in X.columns):
+        return None
+    frame, weight = nw.from_native(X, eager_only=True), None
+    if sample_weight is not None:
+        weight = WEIGHT
+        weights = nw.new_series(weight, check_weights(sample_weight, len(X)), backend=frame.implementation)
+        frame = frame.with_columns(weights)
+    with suppress(TypeError, ValueError):
+        lazy = LazyTable(frame, y, weight, model.features)
+        schema = OpenSchema.of(model, lazy.names, True, classes)
+        if not schema.seen_columns and not schema.in_bins and any(frame[name].dtype in TEXT for name in lazy.names):
+            bound = schema.bind(find_in_lazy(schema, lazy))
+            counted = count_lazy(bound, lazy)
+            if not counted.unseen:
+                return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
+    return None
 
 
 # --------------------------------------------------------------------------------------------------
