@@ -212,7 +212,7 @@ class AllTrees(JointCategories):
         return alone.sum(axis=-1, keepdims=True) + of_trees[..., None] / np.shape(self.counts)[-3]
 
     def needs(self) -> Any:
-        return _PairCounts(RowWeight(), PairFrequencies(self._places, len(self._column)))
+        return _PairCounts(RowWeight(), PairFrequencies(self._places, size=len(self._column)))
 
     def missing_as_values(self, statistics: _PairCounts) -> Any:
         return statistics.total.diagonal(axis1=-2, axis2=-1).sum(axis=0)[_starts(self.sizes)[1:] - 1]

@@ -15,7 +15,7 @@ import numpy as np
 from bayesnb.core.arrays import dense
 from bayesnb.core.checking import Params, is_jax
 from bayesnb.core.deferred import Deferred, compiled, dist, float64, jax, jnp, map_tree
-from bayesnb.families.host_sums import count_on_host
+from bayesnb.families.host_sums import CountedFamily
 from bayesnb.families.hyperparameters import (
     REAL,
     broadcast_hyperparameter,
@@ -66,7 +66,7 @@ type Sample = Callable[[str, dist.Distribution], Any]
 
 
 @dataclass(frozen=True)
-class Family(Params, ABC):
+class Family(CountedFamily, Params, ABC):
     """Distribution of the cells of a column given the class, with a prior on its parameters.
 
     Class attributes a subclass may set:
@@ -161,25 +161,6 @@ class Family(Params, ABC):
     @abstractmethod
     def likelihood(self, *args: Any, **parameters: Any) -> "dist.Distribution":
         """Distribution of a cell (of a row of the block, for a joint family) given the parameters."""
-
-    def needs(self) -> Any:
-        """The statistics with a need in the place of each array, or `Afterwards`; any engine counts them."""
-        raise NotImplementedError(
-            f"{self.family_name} states no needs: define needs(self), or statistics for NumPy alone"
-        )
-
-    def statistics(self, x: Any, membership: Any) -> Any:
-        """Sufficient statistics of rows, by default what the family `needs`.
-
-        Parameters
-        ----------
-        x : array, shape (rows, columns)
-            Missing cells are NaN. CSR arrays come only to families that take them.
-        membership : array, shape (rows, classes)
-            Weight of each row in each class, so that ``membership.T @ values`` has the weighted sums of each class. It
-            is a SciPy array, which NumPy's functions take like its own, where each row is in one class.
-        """
-        return count_on_host(self.needs(), x, membership)
 
     @abstractmethod
     def log_likelihood(self, parameters: Parameters, statistics: Any) -> Any:

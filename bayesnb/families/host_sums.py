@@ -1,6 +1,7 @@
 """Needs counted on the host: NumPy arrays and CSR arrays of SciPy, with weights or without."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, singledispatch
 from typing import Any
 
@@ -88,11 +89,63 @@ class _CellsOfRows:
         return self._filled[filler]
 
 
+@dataclass(frozen=True)
+class HostStatistics(Need):
+    """The statistics of a family that computes them itself, from NumPy arrays: no other engine can."""
+
+    family: Any = None
+
+
+class CountedFamily:
+    """A family that states what it needs, or computes its statistics from NumPy arrays."""
+
+    def needs(self) -> Any:
+        """The statistics with a need in the place of each array, or `Afterwards`; any engine counts them.
+
+        Raises
+        ------
+        NotImplementedError
+            If the family does not state them.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no statistics: define needs(self), or statistics(self, x, membership)"
+        )
+
+    def statistics(self, x: Any, membership: Any) -> Any:
+        """Sufficient statistics of rows, by default what the family `needs`.
+
+        Parameters
+        ----------
+        x : array, shape (rows, columns)
+            Missing cells are NaN. CSR arrays come only to families that take them.
+        membership : array, shape (rows, classes)
+            Weight of each row in each class, so that ``membership.T @ values`` has the weighted sums of each class. It
+            is a SciPy array, which NumPy's functions take like its own, where each row is in one class.
+
+        Returns
+        -------
+        Statistics
+        """
+        return count_on_host(self.needs(), x, membership)
+
+
+def stated_needs(family: CountedFamily) -> Any:
+    """The needs of a family; of one whose class defines `statistics` after them, `HostStatistics`."""
+    kinds = type(family).__mro__
+    first = next(vars(kind) for kind in kinds if "needs" in vars(kind) or "statistics" in vars(kind))
+    return family.needs() if "needs" in first else HostStatistics(family=family)
+
+
 @singledispatch
 def _count_need(need: Need, cells: _CellsOfRows) -> Any:
     raise NotImplementedError(
         f"{type(need).__name__} is none of the needs that the host counts: {', '.join(_NAMES)}; or define statistics"
     )
+
+
+@_count_need.register
+def _(need: HostStatistics, cells: _CellsOfRows) -> Any:
+    return need.family.statistics(cells.x, cells.membership)
 
 
 @_count_need.register

@@ -24,6 +24,7 @@ from bayesnb.families.family import (
     parameter_names,
 )
 from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.host_sums import stated_needs
 from bayesnb.families.hyperparameters import Support, broadcast_hyperparameter, filled_cells, given, support_of
 from bayesnb.families.needs import needs_of_formula
 from bayesnb.families.statistics import Counts, Statistics
@@ -205,7 +206,7 @@ class Hurdle(ConjugateFamily):
 
     def needs(self) -> Any:
         nonzero = needs_of_formula(_is_nonzero, self._of_zeros.needs())
-        return _HurdleStatistics(nonzero, needs_of_formula(_without_zeros, self.family.needs()))
+        return _HurdleStatistics(nonzero, needs_of_formula(_without_zeros, stated_needs(self.family)))
 
     def possible(self, statistics: _HurdleStatistics) -> Any:
         return self._of_zeros.possible(statistics.nonzero) & np.asarray(self.family.possible(statistics.values))

@@ -1,7 +1,7 @@
 """What a family needs of its cells: statistics with a need in the place of each array."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -81,9 +81,9 @@ class Sums(Need):
     terms : callable, optional
         From observed cells to an array or a number, or a tuple of these: several sums, shape (classes, columns, terms).
         Of a CSR array, whose zeros are not stored, the term of zero must be zero.
-    filler : float
+    filler : float, default 0.0
         A number of the support. Terms are computed of it in the place of missing cells, and then left out.
-    over_columns : bool
+    over_columns : bool, default False
         Whether the columns are added up, too: shape (classes, 1).
 
     See Also
@@ -166,7 +166,7 @@ class Frequencies(Need):
            [[0., 1.]]])
     """
 
-    size: int = 0
+    size: int = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class ValueCounts(Need):
     ----------
     of : callable, optional
         As for every need.
-    zeros : bool
+    zeros : bool, default True
         Whether zeros are counted.
 
     See Also
@@ -213,12 +213,11 @@ class PairFrequencies(Need):
     Examples
     --------
     >>> import bayesnb as nb
-    >>> posterior = nb.fit({"all": (nb.AllTrees(), [0, 1])}, [["a", "b"], ["b", "a"]], [0, 1])
-    >>> posterior.families[0].needs().total.size
+    >>> nb.AllTrees(sizes=(2, 2)).needs().total.size
     6
     """
 
-    size: int = 0
+    size: int = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -237,10 +236,10 @@ class Afterwards:
 
     Examples
     --------
-    The log base of a histogram follows from the frequencies of its bins.
+    The log multinomial coefficients of rows are a difference of two sums.
 
     >>> import bayesnb as nb
-    >>> type(nb.Histogram(edges=(0.0, 1.0, 2.0)).needs()).__name__
+    >>> type(nb.Multinomial().needs().log_base).__name__
     'Afterwards'
     """
 
@@ -270,7 +269,7 @@ def _inner_needs(tree: Any) -> tuple[Any, ...]:
     if isinstance(tree, Afterwards):
         return (tree.needs,)
     if isinstance(tree, Statistics):
-        return tuple(getattr(tree, field.name) for field in fields(tree))  # type: ignore[arg-type]
+        return tuple(getattr(tree, each.name) for each in fields(tree))  # type: ignore[arg-type]
     return tree if isinstance(tree, tuple) else ()
 
 
