@@ -13,6 +13,7 @@ from bayesnb.core.deferred import leaves, pd
 from bayesnb.core.panels import percent
 from bayesnb.core.plain_formulas import with_fallback
 from bayesnb.data.labels import as_labels
+from bayesnb.data.lazy_table import is_lazy
 from bayesnb.data.read import as_rows, is_dask, map_partitions
 from bayesnb.model.blocks import parameter_notes
 from bayesnb.model.bound import BoundModel
@@ -23,6 +24,7 @@ from bayesnb.model.reading import Cells
 from bayesnb.posterior.belief import Belief
 from bayesnb.posterior.density import LabelDensity
 from bayesnb.posterior.function_of_array import function_of_array
+from bayesnb.posterior.lazy_predictions import lazy_predictions
 from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, proba_under, uncertainty_under
 
 # --------------------------------------------------------------------------------------------------
@@ -33,11 +35,16 @@ from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under
 def _partition_by_partition[**P](
     method: Callable[Concatenate[Any, Any, P], np.ndarray],
 ) -> Callable[Concatenate[Any, Any, P], np.ndarray]:
-    """Let a method that returns an array by rows return a Dask array if X is a Dask array or data frame."""
+    """Let a method that returns an array by rows take tables that are computed later.
+
+    It returns a Dask array if X is a Dask array or data frame, and a lazy table if X is one.
+    """
 
     @wraps(method)
     def wrapped(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> np.ndarray:
         if not is_dask(X):
+            if is_lazy(X):
+                return lazy_predictions(self, method.__name__, X, kwargs)
             return method(self, X, *args, **kwargs)
         return map_partitions(partial(_method_of_partition, self, method.__name__, args, kwargs), X)
 
