@@ -22,7 +22,7 @@ from bayesnb.data.labels import Found
 from bayesnb.data.lazy_table import ROWS, WEIGHT, LazyTable, Question, without_rows_in_errors
 from bayesnb.data.read import Rows, as_table, read_rows
 from bayesnb.data.tables import FrameTable
-from bayesnb.families.host_sums import count_on_host
+from bayesnb.families.host_sums import count_on_host, stated_needs
 from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, support_of
 from bayesnb.families.moments import moments_beyond_rounding, scatter_beyond_rounding
 from bayesnb.families.needs import (
@@ -181,7 +181,7 @@ class _Counter:
         return nw.when(~missing).then(cell.cast(nw.Float64)) if dtype.is_float() else cell.cast(nw.Float64)
 
     def _summed(self, block: Block, cells: Columns) -> Asking:
-        tree = _needs_of(block)
+        tree = stated_needs(block.family)
         tolerant = [label in self.model.description.outside_is_missing for label in block.labels]
         checked, check = self._check(block, cells, tolerant)
         if block.whole_rows:
@@ -396,14 +396,6 @@ class _Counter:
                 if value in number:
                     number[value] += of_value
             self.unseen[key] = self.unseen.get(key, {}) | {v: n or found[v] for v, n in number.items()}
-
-
-def _needs_of(block: Block) -> Any:
-    """The needs of a block's family, unless a class of it states other statistics than it needs."""
-    kinds = type(block.family).__mro__
-    if "needs" not in vars(next(kind for kind in kinds if {"needs", "statistics"} & vars(kind).keys())):
-        raise NoExpressionError("needs")
-    return block.family.needs()
 
 
 def _formula(function: Any, cells: Columns) -> Any:
