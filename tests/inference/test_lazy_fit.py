@@ -294,7 +294,7 @@ def test_the_host_tells_what_is_wrong_in_a_long_frame(monkeypatch):
     monkeypatch.setattr(sources, "LONG", 2)
     with pytest.raises(ValueError, match="column 'x', row 1: inf is not"):
         nb.fit(NUMBERS, small(x=[1.0, np.inf, 2.0, 3.0]), "label")
-    with pytest.raises(ValueError, match="row. ha.* none"):
+    with pytest.raises(ValueError, match=r"row. ha.* none"):
         nb.fit(NUMBERS, small(label=["u", None, None, "v"]), "label")
     with pytest.raises(ValueError, match="sample_weight of row 1 is -2"):
         nb.fit(NUMBERS, small(), "label", sample_weight=[1.0, -2.0, 1.0, 1.0])
