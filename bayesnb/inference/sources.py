@@ -144,6 +144,8 @@ def read_elsewhere(
         return _read_dask(model, X, y, sample_weight, classes, check, feature_names)
     if feature_names is not None:
         raise ValueError("feature_names is given, and the columns of a lazy table have names: leave it out")
+    if y is None:
+        raise ValueError("y is None, and X is a lazy table: name the column of its labels")
     lazy = LazyTable(X, y, sample_weight, model.features)
     schema = OpenSchema.of(model, lazy.names, True, classes)
     bound = schema.bind(find_in_lazy(schema, lazy))
