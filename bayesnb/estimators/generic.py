@@ -181,14 +181,14 @@ class NaiveBayesClassifier(Estimator):
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Or a Dask array or data frame, whose statistics are counted partition by partition, with a label for each
-            row. Families are chosen, and weights of features learned, by 10,000 rows, drawn at random while the table
+            Or a lazy table, as for `bayesnb.fit`, whose engine computes the statistics; or a Dask array or data frame,
+            whose statistics are counted partition by partition, with a label for each row. Families are chosen, and weights of features learned, by 10,000 rows, drawn at random while the table
             is read (`random_state`). Cells that a chosen family cannot hold count as missing.
         y : array-like of shape (n_samples,)
-            Labels; the parameter `unlabelled` is the value of rows that have none. Of a Dask table a Dask collection in
-            the same partitions, or the name of the label's column.
+            Labels; the parameter `unlabelled` is the value of rows that have none. Of a lazy table the name of the
+            label's column; of a Dask table that, or a Dask collection in the same partitions.
         sample_weight : array-like of shape (n_samples,), optional
-            Of a Dask table a Dask collection in the same partitions.
+            Of a lazy table the name of a column; of a Dask table a Dask collection in the same partitions.
         feature_names : array-like of shape (n_features,), optional
             As for `BernoulliNB`.
 

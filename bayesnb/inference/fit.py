@@ -266,17 +266,19 @@ def fit(
     X : table, shape (rows, columns)
         NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
         skipped, which is exact if they are missing at random. Or a JAX array, which is copied from a GPU's memory. Or a
-        Dask array or data frame, read partition by partition; then `y` and `sample_weight` are Dask collections in the
-        same partitions, and every row has a label.
+        lazy table, whose engine computes the sums: a DuckDB relation, Polars LazyFrame, PySpark data frame or Ibis
+        table; then `y` and `sample_weight` are names of its columns, and every row has a label. Or a Dask array or data
+        frame, read partition by partition; then `y` and `sample_weight` are Dask collections in the same partitions,
+        and every row has a label.
     y : labels of shape (rows,), str or None
-        Labels of any type. A text is the name of the label's column in X, a pandas, polars, pyarrow or Dask table; that
+        Labels of any type. A text is the name of the label's column in X, a data frame or a lazy or Dask table; that
         column is then no feature. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()`, `MLE()`,
         `EM()`, `Gibbs()` and `NUTS()`; other inferences raise an error. None means that no row has a label: a mixture.
     inference : Inference or str, optional
         `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`, `EM()`, or their names, such as ``"nuts"``.
     sample_weight : array, shape (rows,), optional
-        Each row counts as that many rows. The cells of a row of weight zero do not count: a category that occurs only
-        in such rows is not added to the column. The row's label still names a class, as every label in `y` does, so
+        Each row counts as that many rows; of a lazy table the name of a column. The cells of a row of weight zero do
+        not count: a category that occurs only in such rows is not added to the column. The row's label still names a class, as every label in `y` does, so
         that the columns of `predict_proba` do not depend on the weights.
     classes : sequence or int, optional
         All labels that may occur, also those without a row, in the order of the results; or their number, for the
@@ -356,7 +358,7 @@ def read_for_inference(
     classes: Any = None,
     feature_names: Any = None,
 ) -> Problem:
-    """The problem of a table in memory or of Dask, if an inference can solve it; parameters and errors as for `fit`."""
+    """The problem of a table, in memory or elsewhere, if an inference can solve it; parameters and errors as for `fit`."""
     if is_dask(y) or is_dask(X) or is_lazy(X):
         from bayesnb.inference.sources import read_elsewhere
 

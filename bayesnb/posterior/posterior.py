@@ -580,8 +580,10 @@ class Posterior(Printed, Predictions):
         Parameters
         ----------
         X : table, shape (rows, columns)
+            In memory or lazy, as for `fit`.
         y : labels of shape (rows,) or str
         sample_weight : array, shape (rows,), optional
+            Of a lazy table the name of its column.
         decay : float, default 1.0
             Factor for the weight of the data so far, above 0 and at most 1: their statistics are multiplied by it
             before the new ones are added, so that a row has the weight ``decay**age``, with its age in updates. The

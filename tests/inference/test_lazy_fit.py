@@ -2,6 +2,8 @@
 
 import re
 from dataclasses import dataclass, replace
+from datetime import date, datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -257,6 +259,71 @@ def test_a_sample_has_rows_of_every_class(engine, monkeypatch):
     assert 2000 < row.mean() < 3000
     assert row.min() < 200
     assert row.max() > 4800
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_seed_repeats_a_sample(engine, monkeypatch):
+    monkeypatch.setattr(lazy_table, "SAMPLE", 50)
+    lazy = lazily(pl.DataFrame({"x": np.arange(5000.0), "label": np.arange(5000) % 2}), engine)
+    one, same, other = (sorted(lazy_table.sampled(lazy, "label", seed=seed)[0]["x"].to_numpy()) for seed in (1, 1, 2))
+    assert one == same != other
+
+
+TYPES = {
+    "booleans": np.arange(60) % 3 == 1,
+    "small whole numbers": pl.Series(np.arange(60) % 3, dtype=pl.Int8),
+    "decimals": pl.Series([Decimal("0.5"), Decimal("1.5"), None] * 20),
+    "numbers of 32 bits": pl.Series((np.arange(60) % 3) / 3, dtype=pl.Float32),
+    "whole numbers with gaps": pl.Series([2**60 + 1, None, 2**60] * 20),
+    "dates": pl.Series([date(2024, 2, 28), date(2024, 3, 1), None] * 20),
+    "times": pl.Series([datetime(2024, 2, 28, 5), datetime(2024, 3, 1), None] * 20),
+    "categories": pl.Series(["b", "a", None] * 20, dtype=pl.Categorical),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.filterwarnings("ignore:y holds 3 numbers with fractions")
+def test_categories_and_labels_of_every_type(kind, engine):
+    frame = pl.DataFrame({"t": TYPES[kind], "label": np.arange(60) % 2, "weight": 1.0})
+    labelled = frame.select(pl.col("t").alias("label"), x=pl.lit(1.0) + pl.int_range(pl.len()), weight=1.0)
+    cases = (nb.Categorical(), frame), (nb.Gaussian(), labelled.drop_nulls())
+    for family, rows in cases:
+        mine, expected = (fitted(family, rows, False, each, Counted()) for each in (engine, None))
+        require_equal(mine, expected)
+
+
+def test_categories_that_a_type_lists_keep_their_order():
+    duckdb = pytest.importorskip("duckdb")
+    values = ["b", "a", "b", "a"]
+    listed = ["c", "b", "a"]
+    frame = pl.DataFrame({"t": pl.Series(values, dtype=pl.Enum(listed)), "label": [0, 1, 1, 0]})
+    text = frame.with_columns(pl.col("t").cast(pl.String)).to_arrow()  # noqa: F841
+    relation = duckdb.sql("SELECT t::ENUM('c', 'b', 'a') AS t, label FROM text")
+    for rows in (frame.lazy(), relation):
+        assert nb.fit(nb.Categorical(), rows, "label").model.schema.categories == {0: tuple(listed)}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.filterwarnings("ignore")
+def test_readings_and_numbers_in_text_are_those_of_memory(engine):
+    rng = np.random.default_rng(0)
+    first = np.arange(200) % 2 == 0
+    days = np.datetime64("2023-01-30", "D") + rng.integers(0, 300, 200) + 100 * first
+    frame = pl.DataFrame(
+        {
+            "day": days,
+            "written": [f"{d.day:02d}.{d.month:02d}.{d.year}" for d in days[::-1].tolist()],
+            "share": [f"{x:.2f}%" for x in rng.normal(40.0 + 10 * first, 10.0)],
+            "gaps": np.where(rng.random(200) < 0.2 + 0.4 * first, np.nan, rng.normal(size=200)),
+            "label": np.where(first, "a", "b"),
+        }
+    )
+    mine = NaiveBayesClassifier().fit(lazily(frame, engine), "label")
+    rows = frame.drop("label")
+    expected = NaiveBayesClassifier().fit(rows, frame["label"].to_numpy())
+    assert {"day month", "written day", "share", "gaps is missing"} <= {*mine.model_.features}
+    np.testing.assert_allclose(mine.predict_proba(rows), expected.predict_proba(rows), rtol=1e-9)
 
 
 def test_classes_that_a_sample_lacks_are_named(monkeypatch):
