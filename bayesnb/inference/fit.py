@@ -278,8 +278,8 @@ def fit(
         `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`, `EM()`, or their names, such as ``"nuts"``.
     sample_weight : array, shape (rows,), optional
         Each row counts as that many rows; of a lazy table the name of a column. The cells of a row of weight zero do
-        not count: a category that occurs only in such rows is not added to the column. The row's label still names a class, as every label in `y` does, so
-        that the columns of `predict_proba` do not depend on the weights.
+        not count: a category that occurs only in such rows is not added to the column. The row's label still names a
+        class, as every label in `y` does, so that the columns of `predict_proba` do not depend on the weights.
     classes : sequence or int, optional
         All labels that may occur, also those without a row, in the order of the results; or their number, for the
         labels 0, 1, 2 and so on. By default the labels of `y`, sorted.
@@ -358,7 +358,7 @@ def read_for_inference(
     classes: Any = None,
     feature_names: Any = None,
 ) -> Problem:
-    """The problem of a table, in memory or elsewhere, if an inference can solve it; parameters and errors as for `fit`."""
+    """The problem of a table, in memory or elsewhere, if an inference can solve it; parameters as for `fit`."""
     if is_dask(y) or is_dask(X) or is_lazy(X):
         from bayesnb.inference.sources import read_elsewhere
 
