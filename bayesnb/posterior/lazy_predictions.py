@@ -17,11 +17,15 @@ from bayesnb.core.cells import LARGEST_NUMBER, OTHER
 from bayesnb.core.checking import listed
 from bayesnb.core.plain_formulas import FROM, HIGHEST, log_correction, rest_by_series
 from bayesnb.core.recipes import COPY
-from bayesnb.data.lazy_table import lazy_frame
+from bayesnb.data.lazy_table import is_lazy, lazy_frame
+from bayesnb.data.read import as_graph_value, is_dask, without_rows
 from bayesnb.serve.scorer import MultivariateT, Reading, RisingFactorials, Scorer, StudentT
 
 FEW = 20
-"""Tables of so few entries are chains of comparisons; and so many patterns of gaps a block of numbers may have."""
+"""Lists of so few are chains of comparisons, which Polars computes faster than a list, and which all databases have."""
+
+MOST_PATTERNS = 20
+"""So many patterns of gaps a block of numbers may have."""
 
 NOTHING, IMPOSSIBLE = -1e100, -1e99
 """The logarithm of zero, and a bound that only sums with it are below: engines differ in how they write infinity."""
@@ -201,10 +205,10 @@ class _Column:
             missing = cells.is_null() | cells.is_nan() if self.dtype.is_float() else cells.is_null()
             return nw.when(missing).then(nw.lit(1)).otherwise(nw.lit(0))
         if reading.recipe == "date":
-            if not self.dtype.is_temporal() or getattr(self.dtype, "time_zone", None):
+            if self.dtype not in (nw.Date, nw.Datetime):
                 raise TypeError(
-                    f"column {self.name!r} holds {self.dtype}, and the fit read dates of it: make dates or times "
-                    "without a time zone of it first, in the query or by the engine"
+                    f"column {self.name!r} holds {self.dtype}, and the fit read dates of it: convert it to dates or "
+                    "timestamps in the query"
                 )
             return _date_part(cells, self.dtype, dict(reading.settings)["part"])
         return cells
@@ -261,6 +265,7 @@ class _Query:
         while any(name.startswith(self.mark) for name in frame.columns):
             self.mark += "_"
         self.classes = range(len(scorer.classes))
+        self.few = 1 if frame.implementation.is_duckdb() else FEW
         self.refused: Any = None
         self._read(columns)
         added = self._of_tables() + self._of_densities()
@@ -324,7 +329,7 @@ class _Query:
         read = [column.categories(reading) for column, reading in readings]
         cells = self._put("c", [own for own, _ in read])
         # Beside numbers, categories may be text; and whole numbers may have more digits than float64.
-        lists = [[*known.values()] == [*range(len(known))] and len(known) > FEW for _, known in read]
+        lists = [[*known.values()] == [*range(len(known))] and len(known) > self.few for _, known in read]
         many = {self._name("p", k): (self._name("c", k), [*known]) for k, (_, known) in enumerate(read) if lists[k]}
         self.frame = _apart(_looked_up(self.frame, {}, many))
         found = []
@@ -349,7 +354,7 @@ class _Query:
         wanted, found = {}, []
         for j, (place, own) in enumerate(zip(places, parts, strict=True)):
             last = own.shape[1] - 1
-            if last < FEW:
+            if last < self.few:
                 found.append([_chosen(place, range(last), row[:-1].tolist(), nw.lit(float(row[-1]))) for row in own])
                 continue
             names = [self._name(f"t{j}c", c) for c in self.classes]
@@ -383,16 +388,16 @@ class _Query:
     def _of_vector(self, of: MultivariateT) -> list[nw.Expr]:
         x = [self.numbers[k] for k in of.numbers]
         there = [~one.is_null() for one in x]
-        if 2 ** len(x) - 1 <= FEW:
+        if 2 ** len(x) - 1 <= MOST_PATTERNS:
             patterns = [*product([False, True], repeat=len(x))]
         else:
             names = [f"{self.mark}{k}" for k in range(len(x))]
-            flags = self.frame.select(**dict(zip(names, there, strict=True))).unique().head(FEW + 1).collect()
+            flags = self.frame.select(**dict(zip(names, there, strict=True))).unique().head(MOST_PATTERNS + 1).collect()
             patterns = flags.rows()
-        if len(patterns) > FEW:
+        if len(patterns) > MOST_PATTERNS:
             columns = [self.scorer.columns[self.scorer.number_readings[k].column] for k in of.numbers]
             raise ValueError(
-                f"columns {listed(columns)}, one block of numbers, have more than {FEW} patterns of missing cells: fill "
+                f"columns {listed(columns)}, one block of numbers, have more than {MOST_PATTERNS} patterns of missing cells: fill "
                 "them in, or predict in memory"
             )
         kinds = [tuple(np.flatnonzero(kind).tolist()) for kind in patterns if any(kind)]
@@ -478,7 +483,13 @@ def _code_in_bins(x: nw.Expr, edges: Sequence[float], *, whole: bool = False) ->
 # Predictions
 # --------------------------------------------------------------------------------------------------
 
-PREDICTION = "prediction"
+GIVE_TABLES = ("predict_proba", "predict")
+"""Methods of a posterior that take lazy tables."""
+
+
+def gives_table(X: Any, method: str) -> bool:
+    """Whether predictions of a table are columns of it: of lazy tables, and of data frames of Dask."""
+    return is_lazy(X) or (is_dask(X) and method in GIVE_TABLES and hasattr(X, "columns"))
 
 
 def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, Any]) -> Any:
@@ -499,10 +510,18 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
         If the method takes tables in memory, the posterior has no flat form, X lacks a column or holds it in another
         type, or it has a column of the name of the predictions.
     """
-    if method not in ("predict_proba", "predict"):
+    if method not in GIVE_TABLES:
         raise TypeError(
             f"{method} takes rows in memory: collect the lazy table first, or take predict_proba or predict, which "
             "give a lazy table"
+        )
+    labels = posterior.model.schema.classes.tolist()
+    new = [f"proba_{label}" for label in labels] if method == "predict_proba" else ["prediction"]
+    if is_dask(X):
+        _require_new(X.columns, new, any_case=False)
+        like = _with_predictions(without_rows(X, True), posterior, method, new, options)
+        return X.map_partitions(
+            _with_predictions, as_graph_value("posterior", posterior), method, new, options, meta=like
         )
     if any(value is not None for value in options.values()):
         raise TypeError(
@@ -520,12 +539,19 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
     names = tuple(types.names())
     used = sorted({one.column for one in (*scorer.code_readings, *scorer.number_readings)})
     places = posterior.model.schema.locate(names, True, [used])
-    columns = {at: _Column(names[places[at]], types[names[places[at]]]) for at in used}
-    new = [f"proba_{label}" for label in scorer.classes] if method == "predict_proba" else [PREDICTION]
     _require_new(names, new, any_case=not frame.implementation.is_polars())
+    columns = {at: _Column(names[places[at]], types[names[places[at]]]) for at in used}
     query = _Query(scorer, frame, columns)
     found = query.proba() if method == "predict_proba" else [query.prediction()]
     return query.frame.select(*names, **dict(zip(new, found, strict=True))).to_native()
+
+
+def _with_predictions(
+    frame: Any, posterior: Any, method: str, new: Sequence[str], options: Mapping[str, Any]
+) -> Any:
+    """A pandas frame with columns of predictions."""
+    found = getattr(posterior, method)(frame, **options)
+    return frame.assign(**dict(zip(new, found.T if method == "predict_proba" else [found], strict=True)))
 
 
 def _require_new(names: Sequence[str], new: Sequence[str], *, any_case: bool) -> None:
