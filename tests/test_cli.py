@@ -14,8 +14,9 @@ import xarray as xr
 from typer.testing import CliRunner
 
 import bayesnb as nb
-from bayesnb.cli import app, check_command, parquet_tables
+from bayesnb.cli import app, check_command
 from bayesnb.cli.csv_tables import read_csv, read_used_columns
+from bayesnb.data import lazy_table
 
 
 @pytest.fixture(scope="module")
@@ -621,7 +622,7 @@ def test_the_command_takes_the_numbers_of_the_function():
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
 def test_parquet_files_are_fitted_and_predicted_as_csv(command, fitted, tmp_path, engine, monkeypatch):
     pytest.importorskip(engine)
-    monkeypatch.setattr(parquet_tables, "find_spec", lambda name: name == engine)
+    monkeypatch.setattr(lazy_table, "find_spec", lambda name: name == engine)
     table, model = fitted
     TABLE[:2].to_parquet(tmp_path / "a.parquet")
     TABLE[2:].to_parquet(tmp_path / "b.parquet")

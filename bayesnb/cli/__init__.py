@@ -24,7 +24,7 @@ from bayesnb.cli.csv_tables import (
     rows_with_label,
     without_unnamed,
 )
-from bayesnb.cli.parquet_tables import is_parquet, labelled_sample, open_parquet, write_predictions
+from bayesnb.cli.parquet_tables import is_parquet, labelled_sample, opened_parquet, write_predictions
 from bayesnb.core.checking import listed, proportion
 from bayesnb.core.printing import DataTable, Paragraph, as_text, counted, width
 from bayesnb.core.sealed_files import replace_file
@@ -149,7 +149,7 @@ def _fit_exactly(
     """
     drop, categorical, given = drop or [], categorical or [], None
     if is_parquet(table):
-        lazy, named, labels = labelled_sample(open_parquet(table, _of_csv(how)), target)
+        lazy, named, labels = labelled_sample(opened_parquet(table, _of_csv(how)), target)
         features, given = named.drop(columns=drop, errors="ignore"), (lazy, target)
     else:
         named = without_unnamed(read_csv(table, text=[target], label=target, **how), [target, *drop, *categorical])
@@ -360,7 +360,7 @@ def _predict_command(
         if is_parquet(table):
             if interval is not None or out is None or not is_parquet(out):
                 raise ValueError(f"{table!r} is Parquet: give --out FILE.parquet, and no --interval")
-            lazy = open_parquet(table, _of_csv({"missing": missing, "sep": sep, "decimal": decimal}))
+            lazy = opened_parquet(table, _of_csv({"missing": missing, "sep": sep, "decimal": decimal}))
             write_predictions(posterior, lazy, out)
             return
         rows = read_used_columns(posterior.model, table, missing, sep=sep, decimal=decimal)

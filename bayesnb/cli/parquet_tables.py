@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from glob import glob
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import pandas as pd
 
-from bayesnb.data.lazy_table import sampled
+from bayesnb.data.lazy_table import lazy_parquet, sampled
 from bayesnb.posterior.posterior import Posterior
 
 
@@ -18,7 +17,7 @@ def is_parquet(path: Any) -> bool:
     return str(path).endswith((".parquet", ".pq"))
 
 
-def open_parquet(files: str, options: Sequence[Any] = ()) -> Any:
+def opened_parquet(files: str, options: Sequence[Any] = ()) -> Any:
     """A lazy table of Parquet files.
 
     Parameters
@@ -37,17 +36,11 @@ def open_parquet(files: str, options: Sequence[Any] = ()) -> Any:
     """
     if any(options):
         raise ValueError(f"{files!r} is Parquet, whose cells have types: --missing, --sep and --decimal are for CSV")
-    if not glob(files, recursive=True):
+    if not (found := sorted(glob(files, recursive=True))):
         raise ValueError(f"there is no file {files!r}")
-    if find_spec("duckdb"):
-        import duckdb
-
-        return duckdb.read_parquet(files)
-    if find_spec("polars"):
-        import polars as pl
-
-        return pl.scan_parquet(files)
-    raise ImportError("Parquet files need DuckDB or Polars: pip install 'bayesnb[lazy]'")
+    if (table := lazy_parquet(found)) is None:
+        raise ImportError("Parquet files need DuckDB or Polars: pip install 'bayesnb[lazy]'")
+    return table
 
 
 def labelled_sample(table: Any, target: str) -> tuple[Any, pd.DataFrame, pd.Series]:

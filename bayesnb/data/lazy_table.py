@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import batched
 from typing import Any
 
@@ -30,6 +32,14 @@ def sampled(X: Any, y: Any, sample_weight: Any = None, seed: int = 0) -> tuple[A
     """Table, labels and weights of rows of a lazy table that are drawn at random; parameters as for `LazyTable`."""
     lazy = LazyTable(X, y, sample_weight)
     return lazy.parts_of(lazy.sample_of_every_class(seed))
+
+
+def lazy_parquet(files: Sequence[Any]) -> Any:
+    """A lazy table of Parquet files with the same columns, of DuckDB or Polars; None without both."""
+    paths = list(map(str, files))
+    if find_spec("duckdb"):
+        return import_module("duckdb").read_parquet(paths)
+    return import_module("polars").scan_parquet(paths) if find_spec("polars") else None
 
 
 def lazy_frame(table: Any) -> nw.LazyFrame[Any]:

@@ -160,23 +160,37 @@ LONG = 20_000
 
 
 def read_text(model: Model, X: Any, y: Any, sample_weight: Any, classes: Any) -> Problem | None:
-    """The problem of a long frame of Polars with text, which is counted as a lazy table.
-
-    None for other tables, for bins of numbers, which all rows make, and for all that the host refuses or warns of: it
-    names the row.
-    """
+    """As `read_by_engine`, of a long frame of Polars with text; None for other tables."""
     if not (nw.dependencies.is_polars_dataframe(X) and len(X) >= LONG and isinstance(y, str) and y in X.columns):
         return None
     frame, weight = nw.from_native(X, eager_only=True), None
+    if not any(dtype in TEXT for name, dtype in frame.schema.items() if name != y):
+        return None
     if sample_weight is not None:
         weight = WEIGHT
         weights = nw.new_series(weight, check_weights(sample_weight, len(X)), backend=frame.implementation)
         frame = frame.with_columns(weights)
+    return read_by_engine(model, frame, y, weight, classes)
+
+
+def read_by_engine(
+    model: Model,
+    X: Any,
+    y: str,
+    sample_weight: str | None,
+    classes: Any,
+    check: Callable[[Problem], None] = lambda problem: None,
+) -> Problem | None:
+    """The problem of a table that the host can read, too, counted by an engine; parameters as for `read_elsewhere`.
+
+    None for bins of numbers, which all rows make, and for all that the host refuses or warns of: it names the row.
+    """
     with suppress(TypeError, ValueError):
-        lazy = LazyTable(frame, y, weight, model.features)
+        lazy = LazyTable(X, y, sample_weight, model.features)
         schema = OpenSchema.of(model, lazy.names, True, classes)
-        if not schema.seen_columns and not schema.in_bins and any(frame[name].dtype in TEXT for name in lazy.names):
+        if not schema.seen_columns and not schema.in_bins:
             bound = schema.bind(find_in_lazy(schema, lazy))
+            check(empty_problem(bound, growing=schema.growing))
             counted = count_lazy(bound, lazy)
             if not counted.unseen:
                 return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)

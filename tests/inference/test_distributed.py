@@ -367,11 +367,11 @@ class TestReading:
             return iterate(self, *args, columns=columns, **options)
 
         monkeypatch.setattr(pq.ParquetFile, "iter_batches", note)
-        nb.fit_parquet(nb.NaiveBayes({"eggs": nb.Poisson(), "size": nb.Categorical()}), path, "label")
+        nb.fit_parquet(nb.NaiveBayes({"eggs": nb.Poisson(), "size": nb.Categorical()}), path, "label", batch_rows=500)
         assert read == [["size", "label"], ["size", "eggs", "label"]]
         read.clear()
         model = nb.NaiveBayes({"eggs": nb.Poisson(), "size": nb.Categorical(categories=CATEGORIES["size"])})
-        nb.fit_parquet(model, path, "label", classes=CLASSES, sample_weight="weight")
+        nb.fit_parquet(model, path, "label", classes=CLASSES, sample_weight="weight", batch_rows=500)
         assert read == [["size", "eggs", "label", "weight"]]
 
     def test_warnings(self):

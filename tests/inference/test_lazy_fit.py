@@ -16,8 +16,8 @@ import bayesnb as nb
 from bayesnb.core.deferred import leaves
 from bayesnb.data import lazy_table
 from bayesnb.estimators import NaiveBayesClassifier
+from bayesnb.inference import batches, sources
 from bayesnb.inference import fit as fit_module
-from bayesnb.inference import sources
 
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # of Ibis
 EVERY_ENGINE = [*ENGINES, *(pytest.param(engine, marks=pytest.mark.slow) for engine in SLOW_ENGINES)]
@@ -365,6 +365,39 @@ def test_the_host_tells_what_is_wrong_in_a_long_frame(monkeypatch):
         nb.fit(NUMBERS, small(label=["u", None, None, "v"]), "label")
     with pytest.raises(ValueError, match="sample_weight of row 1 is -2"):
         nb.fit(NUMBERS, small(), "label", sample_weight=[1.0, -2.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("engine", [*ENGINES, None])
+@pytest.mark.filterwarnings("ignore:.* rows lack a cell")
+def test_parquet_files_are_counted_by_an_engine_if_there_is_one(mixed, engine, weighted, tmp_path, monkeypatch):
+    features = {name: family for name, family in MIXED.features.items() if name not in ("trees", "bins")}
+    mixed[:50].write_parquet(tmp_path / "a.parquet")
+    mixed[50:].write_parquet(tmp_path / "b.parquet")
+    weight = "weight" if weighted else None
+    columns = [name for name in mixed.columns if name not in ("label", "weight", "score")]
+
+    def fit(inference=None, **options):
+        return nb.fit_parquet(
+            nb.NaiveBayes(features),
+            tmp_path,
+            "label",
+            inference or Counted(),
+            columns=columns,
+            sample_weight=weight,
+            **options,
+        )
+
+    expected = fit(batch_rows=60)
+    monkeypatch.setattr(lazy_table, "find_spec", lambda name: name == engine)
+    if engine is not None:
+        pytest.importorskip(engine)
+        monkeypatch.setattr(batches, "_file_batches", None)  # no rows are read
+    require_equal(fit(), expected)
+    if engine is not None:
+        monkeypatch.undo()
+    with pytest.raises(ValueError, match="no hyperparameter is learned"):
+        fit(nb.EmpiricalBayes())
 
 
 # ---- bad input

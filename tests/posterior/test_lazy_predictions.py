@@ -1,8 +1,8 @@
 """Predictions of lazy tables are those in memory, for every family, kind of posterior and engine."""
 
-import duckdb
 import dask.array as da
 import dask.dataframe as dd
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
