@@ -7,7 +7,7 @@ text and log-gamma functions, is counted by value: each value that occurs is the
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce, singledispatchmethod
-from itertools import chain, combinations_with_replacement, islice
+from itertools import batched, chain, combinations_with_replacement, islice
 from operator import add, and_
 from typing import Any
 
@@ -47,6 +47,12 @@ from bayesnb.model.reading import Chunks, Counted, count_rows, held_by
 type Asking = Generator[list[Question], Any, Any]
 """Asks for sums by class, gets them, may ask again, and returns a result."""
 
+CHAIN = 50
+"""Comparisons in a chain, of which an engine allows some hundreds."""
+
+NEAR = 1e4
+"""Up to this ratio of the squared distance from the mean and the variance, sums of squares keep twelve digits."""
+
 STEADY = 1e6
 """Up to this ratio of squared mean and variance, an engine's own variance keeps eleven digits."""
 
@@ -73,7 +79,7 @@ def find_in_lazy(schema: OpenSchema, lazy: LazyTable) -> Found:
 
 
 def _rows_of_values(lazy: LazyTable, name: str) -> Rows:
-    counts = lazy.counts({name: nw.col(name)}, "a fit")
+    counts = lazy.counts({name: nw.col(name)}, "a family of categories")
     return read_rows(counts.select(name).to_native(), None, counts[WEIGHT].to_numpy()).counting()
 
 
@@ -271,9 +277,6 @@ class _Counter:
     def _sum_of_term(self, term: Any, cells: Columns, over_columns: bool) -> Asking:
         if isinstance(term, Columns):
             found = np.stack((yield [self.lazy.sum_of(cell) for cell in term.expressions]), axis=-1)
-        elif not np.any(term):
-            yield []
-            found = np.zeros((len(self.classes), cells.shape[1]))
         else:
             found = (yield from self._weights(cells)) * term
         return found.sum(axis=-1, keepdims=True) if over_columns else found
@@ -291,10 +294,16 @@ class _Counter:
         n, mean = found[0], safe_ratio(found[1], found[0])
         if self.lazy.has_variances and (mean**2 <= STEADY * found[2]).all():
             return self._of_column(n, mean, n * found[2])
-        deviation = cell - self._of_class(mean)
-        off, squares = yield [self.lazy.sum_of(deviation), self.lazy.sum_of(deviation * deviation)]
-        correction = safe_ratio(off, n)
-        return self._of_column(n, mean + correction, squares - n * correction**2)
+        # A chain of many classes is slow: one number for all comes first, from which most means are not far.
+        middle = np.full_like(mean, safe_ratio(found[1].sum(), n.sum()))
+        for centre in [mean] if len(n) <= CHAIN else [middle, mean]:
+            deviation = cell - self._of_class(centre)
+            off, squares = yield [self.lazy.sum_of(deviation), self.lazy.sum_of(deviation * deviation)]
+            shift = safe_ratio(off, n)
+            ssd = squares - n * shift**2
+            if (n * shift**2 <= NEAR * ssd).all():
+                break
+        return self._of_column(n, centre + shift, ssd)
 
     @staticmethod
     def _of_column(*parts: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -318,10 +327,15 @@ class _Counter:
         return scatter_beyond_rounding(n[:, None], mean + correction, products)
 
     def _of_class(self, numbers: np.ndarray) -> nw.Expr:
-        """The number of each row's class."""
-        found = nw.lit(None, nw.Float64)
-        for label, number in zip(self.classes.tolist(), numbers.tolist(), strict=True):
-            found = nw.when(self.lazy.is_class(label)).then(nw.lit(number)).otherwise(found)
+        """The number of each row's class: a sum of which one term is not zero, because chains may not be long."""
+        if (numbers == numbers[0]).all():
+            return nw.lit(float(numbers[0]))
+        found = nw.lit(0.0)
+        for some in batched(zip(self.classes.tolist(), numbers.tolist(), strict=True), CHAIN):
+            chain_of_some = nw.lit(0.0)
+            for label, number in some:
+                chain_of_some = nw.when(self.lazy.is_class(label)).then(nw.lit(number)).otherwise(chain_of_some)
+            found = found + chain_of_some
         return found
 
     @_asking.register(Frequencies)

@@ -152,6 +152,19 @@ def test_a_table_of_every_kind_of_column(mixed, engine, weighted):
     require_same_predictions(mine, expected, mixed.drop("label", "weight"))
 
 
+@pytest.mark.parametrize("apart", [1.0, 1e6], ids=["near", "far apart"])
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.filterwarnings("ignore:y holds 120 values")
+def test_many_classes(engine, apart):
+    rng = np.random.default_rng(0)
+    labels = np.arange(360) % 120
+    x = apart * labels + rng.normal(size=360)
+    frame = pl.DataFrame({"x": x, "label": labels, "weight": rng.uniform(0.5, 1.0, 360)})
+    for weighted in (False, True):
+        mine, expected = (fitted(nb.Gaussian(), frame, weighted, each, Counted()) for each in (engine, None))
+        require_equal(mine, expected)
+
+
 MEASURED = ["gaussian", "log normal", "gamma", "hurdle", "histogram", "multivariate gaussian", "user's exponential"]
 
 
