@@ -221,6 +221,16 @@ def test_values_that_a_bound_model_does_not_know_are_counted_as_missing(engine):
     assert "1 in column 'x', such as -2, which is not a positive number (LogNormal)" in told[0][0]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_of_weight_zero_show_no_category_but_a_class(engine):
+    frame = small(t=["a", "b", "b", "c"], label=["u", "v", "u", "w"])
+    posterior = nb.fit(NUMBERS, lazily(frame, engine), "label", sample_weight="w")
+    assert posterior.model.schema.categories == {1: ("a", "b")}
+    assert posterior.classes.tolist() == ["u", "v", "w"]
+    bound = nb.fit(posterior.model, lazily(frame, engine), "label", sample_weight="w")  # no warning of "c"
+    np.testing.assert_array_equal(bound.predict_proba(frame[:3]), posterior.predict_proba(frame[:3]))
+
+
 @pytest.mark.parametrize("labels", [None, "species"], ids=["no labels", "labels"])
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.filterwarnings("ignore:column 'island'", "ignore:The rows do not look like rows of the fit")
@@ -378,6 +388,9 @@ def test_the_host_tells_what_is_wrong_in_a_long_frame(monkeypatch):
         nb.fit(NUMBERS, small(label=["u", None, None, "v"]), "label")
     with pytest.raises(ValueError, match="sample_weight of row 1 is -2"):
         nb.fit(NUMBERS, small(), "label", sample_weight=[1.0, -2.0, 1.0, 1.0])
+    tolerant = nb.NaiveBayes({"x": nb.LogNormal(), "t": nb.Categorical()}, outside_is_missing=["x"])
+    with pytest.raises(ValueError, match="column 'x', row 1: -2 is not a positive number"):
+        nb.fit(tolerant, small(x=[1.0, -2.0, 2.0, 3.0]), "label")
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
