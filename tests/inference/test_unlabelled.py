@@ -120,7 +120,7 @@ def slow(*given):
 @pytest.mark.parametrize(
     ("table", "inference"),
     [
-        ("mixed", LONG),
+        slow("mixed", LONG),
         ("equal rows", LONG),
         *(slow(table, LONGER) for table in TABLES),
         slow("mixed", nb.NUTS()),
