@@ -279,11 +279,6 @@ class LazyTable:
         """Whether the engine has stable variances of unweighted rows."""
         return self.weight is None and self.frame.implementation in (nw.Implementation.DUCKDB, nw.Implementation.POLARS)
 
-    @staticmethod
-    def is_class(label: Any) -> nw.Expr:
-        """Whether a row has a label."""
-        return nw.col(CLASS) == label
-
     # ---- rows
 
     @cached_property

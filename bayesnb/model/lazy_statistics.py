@@ -19,7 +19,8 @@ from bayesnb.core.cells import LARGEST_NUMBER, OutsideSupport, is_missing, refus
 from bayesnb.core.deferred import in_float64
 from bayesnb.data.column_expressions import Columns, NoExpressionError, place_among
 from bayesnb.data.labels import Found
-from bayesnb.data.lazy_table import ROWS, WEIGHT, LazyTable, Question, without_rows_in_errors
+from bayesnb.data.lazy_cells import of_key
+from bayesnb.data.lazy_table import CLASS, ROWS, WEIGHT, LazyTable, Question, without_rows_in_errors
 from bayesnb.data.read import Rows, as_table, read_rows
 from bayesnb.data.tables import FrameTable
 from bayesnb.families.host_sums import count_on_host, stated_needs
@@ -330,13 +331,8 @@ class _Counter:
         """The number of each row's class: a sum of which one term is not zero, because chains may not be long."""
         if (numbers == numbers[0]).all():
             return nw.lit(float(numbers[0]))
-        found = nw.lit(0.0)
-        for some in batched(zip(self.classes.tolist(), numbers.tolist(), strict=True), CHAIN):
-            chain_of_some = nw.lit(0.0)
-            for label, number in some:
-                chain_of_some = nw.when(self.lazy.is_class(label)).then(nw.lit(number)).otherwise(chain_of_some)
-            found = found + chain_of_some
-        return found
+        groups = batched(zip(self.classes.tolist(), numbers.tolist(), strict=True), CHAIN)
+        return reduce(add, (of_key(nw.col(CLASS), *zip(*some, strict=True), nw.lit(0.0)) for some in groups))
 
     @_asking.register(Frequencies)
     @_asking.register(ValueCounts)
