@@ -44,10 +44,6 @@ class Columns:
     def sum(self, axis: int = -1, keepdims: bool = False) -> "Columns":
         return Columns([reduce(operator.add, self.expressions)])
 
-    def __getitem__(self, index: Any) -> "Columns":
-        at = index[-1]
-        return self if at is None else Columns(np.atleast_1d(np.array(self.expressions, dtype=object)[at]).tolist())
-
     def __neg__(self) -> "Columns":
         return self.each(operator.neg)
 
@@ -112,12 +108,9 @@ def _where(condition: Columns, value: Any, other: Any) -> Columns:
     return condition.each(lambda c, a, b: nw.when(c).then(_literal(a)).otherwise(_literal(b)), value, other)
 
 
-def _extreme(beyond: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Columns]:
-    def function(one: Any, other: Any) -> Columns:
-        first, second = (each if isinstance(each, Columns) else _constants(each) for each in (one, other))
-        return first.each(lambda a, b: nw.when(beyond(a, b)).then(a).otherwise(b), second)
-
-    return function
+def _maximum(one: Any, other: Any) -> Columns:
+    first, second = (each if isinstance(each, Columns) else _constants(each) for each in (one, other))
+    return first.each(lambda a, b: nw.when(a > b).then(a).otherwise(b), second)
 
 
 def place_among(edges: Iterable[float], cell: nw.Expr, side: str = "right") -> nw.Expr:
@@ -127,25 +120,8 @@ def place_among(edges: Iterable[float], cell: nw.Expr, side: str = "right") -> n
     return reduce(operator.add, (beyond(cell, float(edge)).cast(nw.Float64) for edge in edges), none)
 
 
-class _Constants(np.ndarray):
-    """Constants that codes look up."""
-
-    def __getitem__(self, index: Any) -> Any:
-        if not isinstance(index, Columns):
-            return np.asarray(self)[index]
-        first, *rest = np.asarray(self).tolist()
-
-        def look_up(code: nw.Expr) -> nw.Expr:
-            found = nw.lit(first)
-            for k, value in enumerate(rest, 1):
-                found = nw.when(code >= k).then(nw.lit(value)).otherwise(found)
-            return nw.when(~code.is_null()).then(found)
-
-        return index.each(look_up)
-
-
 def _asarray(value: Any, dtype: Any = None) -> Any:
-    return value if isinstance(value, Columns) else np.asarray(value, dtype).view(_Constants)
+    return value if isinstance(value, Columns) else np.asarray(value, dtype)
 
 
 def _lacking(name: str) -> Callable[..., Any]:
@@ -166,17 +142,11 @@ Columns.array_library = (
     _Library(
         nan=np.nan,
         pi=np.pi,
-        inf=np.inf,
-        float64=np.float64,
         asarray=_asarray,
         where=_where,
         searchsorted=lambda edges, x, side="left": x.each(lambda e: place_among(edges, e, side)),
         isnan=_of_each("is_null"),
-        concatenate=lambda parts, axis=-1: Columns(e for part in parts for e in part.expressions),
-        maximum=_extreme(operator.gt),
-        minimum=_extreme(operator.lt),
-        result_type=lambda *_: np.float64,
-        zeros_like=lambda x: x * 0.0,
+        maximum=_maximum,
         log1p=lambda x: (1.0 + x).each(_method("log")),
         **{name: _of_each(name) for name in ("log", "exp", "sqrt", "abs", "sin", "cos", "floor")},
     ),

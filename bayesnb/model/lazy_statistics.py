@@ -331,8 +331,8 @@ class _Counter:
         """The number of each row's class: a sum of which one term is not zero, because chains may not be long."""
         if (numbers == numbers[0]).all():
             return nw.lit(float(numbers[0]))
-        groups = batched(zip(self.classes.tolist(), numbers.tolist(), strict=True), CHAIN)
-        return reduce(add, (of_key(nw.col(CLASS), *zip(*some, strict=True), nw.lit(0.0)) for some in groups))
+        pairs = zip(batched(self.classes.tolist(), CHAIN), batched(numbers.tolist(), CHAIN), strict=True)
+        return reduce(add, (of_key(nw.col(CLASS), labels, values, nw.lit(0.0)) for labels, values in pairs))
 
     @_asking.register(Frequencies)
     @_asking.register(ValueCounts)
