@@ -183,7 +183,8 @@ class NaiveBayesClassifier(Estimator):
         X : table of shape (n_samples, n_features)
             Or a lazy table, as for `bayesnb.fit`, whose engine computes the statistics; or a Dask array or data frame,
             whose statistics are counted partition by partition. Each row has a label. Families are chosen, and weights
-            of features learned, by 10,000 rows, drawn at random while the table is read (`random_state`). Cells that a chosen family cannot hold count as missing.
+            of features learned, by 10,000 rows, drawn at random while the table is read (`random_state`). Cells that a
+            chosen family cannot hold count as missing.
         y : array-like of shape (n_samples,)
             Labels; the parameter `unlabelled` is the value of rows that have none. Of a lazy table the name of the
             label's column; of a Dask table that, or a Dask collection in the same partitions.
