@@ -1,6 +1,7 @@
 """Fits of lazy tables give what a fit in memory gives."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -11,6 +12,7 @@ import polars as pl
 import pytest
 from cases import FAMILIES
 from lazy_engines import ENGINES, SLOW_ENGINES, lazily
+from polars.io.plugins import register_io_source
 
 import bayesnb as nb
 from bayesnb.core.deferred import leaves
@@ -152,6 +154,26 @@ def test_a_table_of_every_kind_of_column(mixed, engine, weighted):
     mine, expected = (fitted(MIXED, mixed, weighted, e, Counted()) for e in (engine, None))
     require_equal(mine, expected)
     require_same_predictions(mine, expected, mixed.drop("label", "weight"))
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_a_column_is_read_twice_at_most(mixed, weighted):
+    read = Counter()
+
+    def source(columns, predicate, num_rows, batch_size):
+        """Polars says which columns of the table a query reads."""
+        read.update(mixed.columns if columns is None else columns)
+        found = mixed.select(columns or pl.all())
+        found = found if num_rows is None else found.head(num_rows)
+        yield found if predicate is None else found.filter(predicate)
+
+    lazy = register_io_source(source, schema=mixed.schema)
+    features = {name: family for name, family in MIXED.features.items() if name not in ("trees", "bins")}
+    nb.fit(nb.NaiveBayes(features), lazy, "label", Counted(), sample_weight="weight" if weighted else None)
+    assert read["the"] == read["of"] == 3  # also for the totals of the rows
+    assert read["far"] == read["eggs"] == read["width"] == 2
+    assert read["length"] == read["wait"] == 1 + weighted  # without weights, an engine has stable variances
+    assert read["flag"] == read["island"] == read["day"] == 1
 
 
 @pytest.mark.parametrize("apart", [1.0, 1e6], ids=["near", "far apart"])
