@@ -1,9 +1,9 @@
 """Tables that an engine computes when it is asked: DuckDB, Polars lazy frames, Spark, Ibis."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import batched
@@ -63,7 +63,7 @@ def lazy_frame(table: Any) -> nw.LazyFrame[Any]:
 # A lazy table with its labels and weights, of which counts are collected
 # --------------------------------------------------------------------------------------------------
 
-CLASS, WEIGHT, ROWS = "__class", "__weight", "__rows"
+CLASS, WEIGHT, ROWS = "__bayesnb_class", "__bayesnb_weight", "__bayesnb_rows"
 """Columns beside those of the table: the label and the weight of a row, and a number of rows."""
 
 MOST_VALUES = 1_000_000
@@ -236,11 +236,14 @@ class LazyTable:
         found: dict[Any, np.ndarray] = {}
         for group in batched(cells, QUERY_COLUMNS):
             asked = {f"{group.index(id(e))}_{how}": (id(e), how) for e, how in questions if id(e) in group}
-            rows = self._rows.select(CLASS, *(cells[key].alias(f"c{k}") for k, key in enumerate(group)))
-            aggregates = [_aggregate(*name.split("_")).alias(name) for name in asked]
-            counts = self._collected(lambda: rows.group_by(CLASS).agg(*aggregates).collect(), "sums")  # noqa: B023
+            own = [cells[key].alias(f"c{k}") for k, key in enumerate(group)]
+            counts = self._collected(partial(self._aggregated, own, asked), "sums")
             found |= {key: self.by_class(counts, name, classes) for name, key in asked.items()}
         return [found[id(cell), how] for cell, how in questions]
+
+    def _aggregated(self, cells: Sequence[nw.Expr], asked: Iterable[str]) -> nw.DataFrame[Any]:
+        aggregates = [_aggregate(*name.split("_")).alias(name) for name in asked]
+        return self._rows.select(CLASS, *cells).group_by(CLASS).agg(*aggregates).collect()
 
     def counts(self, columns: Mapping[str, nw.Expr], who: str, made_by: Any = ()) -> nw.DataFrame[Any]:
         """Each label with values that occur with it, in how many rows, and their weight.
@@ -256,10 +259,16 @@ class LazyTable:
         key = (*columns, made_by)
         if key not in self._counts:
             weight = [] if self.weight is None else [nw.col(WEIGHT)]
-            rows = self._rows.select(CLASS, *weight, *(e.alias(name) for name, e in columns.items()))
+            # By names of our own, because engines may read a dot in the name of a key as that of a table.
+            keys = {f"v{k}": name for k, name in enumerate(columns)}
+            values = [e.alias(key) for key, e in zip(keys, columns.values(), strict=True)]
             sums = [nw.len().alias(ROWS), *(w.sum() for w in weight)]
-            lines = rows.group_by(CLASS, *columns).agg(*sums).head(MOST_VALUES + 1)
-            found = self._collected(lines.collect, f"the values of {listed(columns)}")
+
+            def lines() -> Any:
+                rows = self._rows.select(CLASS, *weight, *values).group_by(CLASS, *keys)
+                return rows.agg(*sums).head(MOST_VALUES + 1).collect().rename(keys)
+
+            found = self._collected(lines, f"the values of {listed(columns)}")
             if len(found) > MOST_VALUES:
                 raise ValueError(
                     f"{who} needs every value of {listed(columns)}, and X has more than {MOST_VALUES:,}: give these "
@@ -270,8 +279,8 @@ class LazyTable:
 
     def first(self, cells: nw.Expr, where: nw.Expr) -> float:
         """One of the cells at which a condition holds; NaN if it is missing."""
-        found = self._rows.filter(where).select(cells.alias("cell")).head(1)
-        cell = self._collected(found.collect, "a cell")["cell"].to_list()[0]
+        found = self._collected(lambda: self._rows.filter(where).select(cell=cells).head(1).collect(), "a cell")
+        cell = found["cell"].to_list()[0]
         return np.nan if cell is None else float(cell)
 
     @property

@@ -343,6 +343,17 @@ def test_categories_and_labels_of_every_type(kind, engine):
         require_equal(mine, expected)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_names_of_columns_may_be_any_text(engine):
+    names = ["a b", "a.b", 'x"y', "select", "\u00e9%", "v0", "c0", "cell", "value"]
+    numbers = {f"{name} {name}": np.arange(60.0) ** 0.5 for name in names}
+    texts = {name: np.where(np.arange(60) % 7 < 3, "u", "v") for name in names}
+    frame = pl.DataFrame({**texts, **numbers, "label": np.arange(60) % 2, "weight": 1.0})
+    model = nb.NaiveBayes(dict.fromkeys(texts, nb.Categorical()) | dict.fromkeys(numbers, nb.Gaussian()))
+    mine, expected = (fitted(model, frame, True, each, Counted()) for each in (engine, None))
+    require_equal(mine, expected)
+
+
 def test_categories_that_a_type_lists_keep_their_order():
     duckdb = pytest.importorskip("duckdb")
     values = ["b", "a", "b", "a"]
