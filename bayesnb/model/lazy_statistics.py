@@ -15,7 +15,15 @@ import narwhals as nw
 import numpy as np
 
 from bayesnb.core.arrays import row_pieces
-from bayesnb.core.cells import LARGEST_NUMBER, OutsideSupport, is_missing, refusal, warn_unseen
+from bayesnb.core.cells import (
+    ACCURATE_COUNT,
+    LARGEST_NUMBER,
+    OutsideSupport,
+    is_missing,
+    refusal,
+    warn_of_large_counts,
+    warn_unseen,
+)
 from bayesnb.core.deferred import in_float64
 from bayesnb.data.column_expressions import Columns, NoExpressionError, place_among
 from bayesnb.data.labels import Found
@@ -189,8 +197,11 @@ class _Counter:
 
     def _summed(self, block: Block, cells: Columns) -> Asking:
         tree = stated_needs(block.family)
-        tolerant = [label in self.model.description.outside_is_missing for label in block.labels]
-        checked, check = self._check(block, cells, tolerant)
+        held = _formula(lambda x: held_by(x, block.family), cells).expressions
+        columns = list(zip(cells.expressions, held, strict=True))
+        checks = [self._check(block, j, *column) for j, column in enumerate(columns)]
+        kept = zip(columns, map(self._is_tolerant, block.labels), strict=True)
+        checked = Columns(nw.when(own).then(cell) if tolerant else cell for (cell, own), tolerant in kept)
         if block.whole_rows:
             complete = reduce(and_, (~cell.is_null() for cell in checked.expressions))
             checked = checked.each(lambda cell: nw.when(complete).then(cell))
@@ -200,50 +211,36 @@ class _Counter:
             if need.of not in made:
                 made[need.of] = _formula(need.of, checked)
             asking.append(self._asking(need, made[need.of], block))
-        _, results = yield from _together([check, _together(asking)])
+        _, results = yield from _together([_together(checks), _together(asking)])
         return fill_needs(tree, iter(results))
 
     # ---- cells outside the support
 
-    def _check(self, block: Block, cells: Columns, tolerant: Sequence[bool]) -> tuple[Columns, Asking]:
-        """The cells that are counted, and what asks how many others there are."""
-        held = _formula(lambda x: held_by(x, block.family), cells).expressions
-        too_large = [~(cell.abs() <= LARGEST_NUMBER) for cell in cells.expressions]
-        # A missing cell is in no support of count vectors.
-        gaps = [cell.is_null() if block.has_totals else None for cell in cells.expressions]
-        kept = [
-            nw.when(own).then(cell) if may else cell
-            for cell, own, may in zip(cells.expressions, held, tolerant, strict=True)
-        ]
+    def _check(self, block: Block, j: int, cell: nw.Expr, held: nw.Expr) -> Asking:
+        """Refuse a column with cells outside the support, which is `held`, or note how many a tolerant one has."""
+        family, label, too_large = block.family, block.labels[j], ~(cell.abs() <= LARGEST_NUMBER)
+        tolerant, whole = self._is_tolerant(label), support_of(family) is NONNEGATIVE_INTEGER
+        wrong, away = too_large if tolerant else ~held, ~held & ~too_large
+        if block.has_totals:  # a count vector has no gaps
+            wrong = wrong | cell.is_null()
+        asked = [wrong, *[away] * tolerant, *[cell > ACCURATE_COUNT] * whole]
+        found = iter((yield [(nw.when(which).then(nw.lit(1.0)), "sum") for which in asked]))
+        if next(found).any():
+            value, name, where = self.lazy.first(cell, wrong), family.family_name, f"column {label!r}"
+            if np.isnan(value):
+                raise ValueError(
+                    f"{where}: a cell is missing, but {name} reads a row as one vector of counts; fill in the count (0 "
+                    "if the word does not occur) or leave the row out"
+                )
+            raise refusal(where, value, name, family.holds, family.hint, whole=whole)
+        if tolerant and (number := next(found)).any():
+            key = OutsideSupport(label, family.family_name, family.holds)
+            self.unseen[key] = {self.lazy.first(cell, away): int(number.sum())}
+        if whole and next(found).any():
+            warn_of_large_counts(label)
 
-        def check() -> Asking:
-            wrong = [
-                large if may else ~own if gap is None else ~own | gap
-                for own, large, may, gap in zip(held, too_large, tolerant, gaps, strict=True)
-            ]
-            lost = [j for j, may in enumerate(tolerant) if may]
-            away = [~held[j] & ~too_large[j] for j in lost]
-            found = yield [(nw.when(which).then(nw.lit(1.0)), "sum") for which in (*wrong, *away)]
-            for j, number in enumerate(found[: len(wrong)]):
-                if number.any():
-                    self._refuse(block, j, cells.expressions[j], wrong[j])
-            for j, which, number in zip(lost, away, found[len(wrong) :], strict=True):
-                if number.any():
-                    key = OutsideSupport(block.labels[j], block.family.family_name, block.family.holds)
-                    self.unseen[key] = {self.lazy.first(cells.expressions[j], which): int(number.sum())}
-
-        return Columns(kept), check()
-
-    def _refuse(self, block: Block, j: int, cell: nw.Expr, wrong: nw.Expr) -> None:
-        family, value = block.family, self.lazy.first(cell, wrong)
-        where = f"column {block.labels[j]!r}"
-        if np.isnan(value):
-            raise ValueError(
-                f"{where}: a cell is missing, but {family.family_name} reads a row as one vector of counts; fill in "
-                "the count (0 if the word does not occur) or leave the row out"
-            )
-        whole = support_of(family) is NONNEGATIVE_INTEGER
-        raise refusal(where, value, family.family_name, family.holds, family.hint, whole=whole)
+    def _is_tolerant(self, label: Any) -> bool:
+        return label in self.model.description.outside_is_missing
 
     # ---- needs
 

@@ -556,6 +556,14 @@ def test_bad_input_is_named(bad, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("family", [nb.Geometric(), nb.Poisson()], ids=repr)
+def test_large_counts_are_told(family, engine):
+    frame = small(x=[1.0, 2e9, 3.0, 4.0])
+    with pytest.warns(UserWarning, match="column 'x' has counts above 1e\\+09"):
+        nb.fit(nb.NaiveBayes({"x": family}), lazily(frame, engine), "label")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_query_that_fails_is_named(engine, tmp_path):
     path = tmp_path / "rows.parquet"
     small().write_parquet(path)
