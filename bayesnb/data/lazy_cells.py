@@ -5,7 +5,6 @@ from typing import Any
 
 import narwhals as nw
 
-from bayesnb.core.cells import OTHER
 from bayesnb.data.tables import TEXT
 from bayesnb.serve.scorer import Reading
 
@@ -21,25 +20,19 @@ def of_key(x: nw.Expr, keys: Iterable[Any], values: Iterable[Any], other: nw.Exp
     return other
 
 
-def of_interval(x: nw.Expr, edges: Sequence[float], values: Sequence[Any]) -> nw.Expr:
+def _of_interval(x: nw.Expr, edges: Sequence[float], values: Sequence[Any]) -> nw.Expr:
     """The value whose place is how many of some ascending edges are not above x, by a binary search."""
     if not edges:
         return nw.lit(values[0])
     middle = len(edges) // 2
     below, above = (edges[:middle], values[: middle + 1]), (edges[middle + 1 :], values[middle + 1 :])
-    return nw.when(x < edges[middle]).then(of_interval(x, *below)).otherwise(of_interval(x, *above))
+    return nw.when(x < edges[middle]).then(_of_interval(x, *below)).otherwise(_of_interval(x, *above))
 
 
-def bins_as_codes(x: nw.Expr, edges: Sequence[float], *, whole: bool = False) -> nw.Expr:
-    """`codes_in_bins` of a column without NaN, whose numbers may be `whole`."""
-    missing = len(edges) + 1
-    if whole and edges[-1] - edges[0] == len(edges) - 1:  # a number less than the first edge is its code
-        low, high = edges[0] - 1, edges[-1]
-        within = nw.when(x > high).then(nw.lit(high)).otherwise(nw.when(x < low).then(nw.lit(low)).otherwise(x))
-        found = (within - low).cast(nw.Int64)
-    else:
-        found = of_interval(x, edges, range(missing))
-    return nw.when(x.is_null()).then(nw.lit(missing)).otherwise(found)
+def bins_as_codes(x: nw.Expr, edges: Sequence[float], lowest: float | None = None) -> nw.Expr:
+    """`codes_in_bins` of a column without NaN; `lowest` is the least of whole numbers each of which is a bin."""
+    found = _of_interval(x, edges, range(len(edges) + 1)) if lowest is None else (x - lowest).cast(nw.Int64)
+    return nw.when(x.is_null()).then(nw.lit(len(edges) + 1)).otherwise(found)
 
 
 def most_compared(frame: Any) -> int:
@@ -79,7 +72,7 @@ def with_looked_up(frame: Any, items: Mapping[str, Look], places: Mapping[str, L
         return nw.from_native(native.withColumns(new))
     for name, (at, own) in items.items():
         x, keys = nw.col(at), range(len(own))
-        new[name] = x.replace_strict([*keys], own) if kind.is_polars() else of_interval(x, keys[1:], own)
+        new[name] = x.replace_strict([*keys], own) if kind.is_polars() else _of_interval(x, keys[1:], own)
     for name, (at, own) in places.items():
         x, keys = nw.col(at), range(1, len(own) + 1)
         of_polars = kind.is_polars()
@@ -128,7 +121,7 @@ class LazyColumn:
                     f"column {self.name!r} holds {self.dtype}, and the fit read dates of it: convert it to dates or "
                     "timestamps in the query"
                 )
-            return _date_part(self.cells, self.dtype, dict(reading.settings)["part"]).cast(nw.Float64), nw.Float64
+            return _part_of_date(self.cells, self.dtype, dict(reading.settings)["part"]).cast(nw.Float64), nw.Float64
         if self.dtype in TEXT:
             return self.cells.cast(nw.String), nw.String
         if self.dtype.is_numeric() or self.dtype == nw.Boolean:
@@ -157,8 +150,6 @@ class LazyColumn:
         cells, dtype = self._made_of(reading)
         kind: Any = {nw.String: str, nw.Float64: int | float}.get(dtype, ())
         own = [(code, value) for code, value in enumerate(reading.categories or ()) if isinstance(value, kind)]
-        if reading.others and dtype == nw.String:
-            own = [(code, value) for code, value in own if value != OTHER]
         if kind == () or not (own or reading.others):
             raise TypeError(
                 f"column {self.name!r} holds {self.dtype}, and its categories in the fit are of another type, such as "
@@ -167,7 +158,7 @@ class LazyColumn:
         return cells, {value if kind is str else float(value): code for code, value in own}
 
 
-def _date_part(cells: nw.Expr, dtype: Any, part: str) -> nw.Expr:
+def _part_of_date(cells: nw.Expr, dtype: Any, part: str) -> nw.Expr:
     """A part of dates as a number, as `bayesnb.core.recipes.PARTS` has it."""
     if part == "day":
         found = _days(cells)

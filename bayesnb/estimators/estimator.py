@@ -17,6 +17,7 @@ from bayesnb.core.deferred import pd
 from bayesnb.core.label_scores import NO_SCORES, LabelScores
 from bayesnb.core.panels import yes_or_no
 from bayesnb.data.labels import warn_of_classes
+from bayesnb.data.lazy_table import is_lazy
 from bayesnb.data.read import Rows, check_weights, one_row, with_names, with_one_row
 from bayesnb.data.tables import ArrayTable, Table, distinct
 from bayesnb.estimators.checked_input import check_classes, check_labels, in_memory
@@ -27,7 +28,6 @@ from bayesnb.model.naive_bayes import Model, read_for
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.files import save, scorer_bytes
-from bayesnb.posterior.lazy_predictions import gives_table
 from bayesnb.posterior.left_out import DensityError
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_some
@@ -245,7 +245,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         array of shape (n_samples,)
             Of a lazy table, the table with the column ``prediction``, as for `Posterior.predict_proba`.
         """
-        if gives_table(X, "predict"):
+        if self._gives_table(X, "predict"):
             given = {"loss": loss, "confidence": confidence, "abstain": abstain}
             return self._with_columns(X, "predict", {name: value for name, value in given.items() if value is not None})
         if not (loss is confidence is abstain is None):
@@ -259,9 +259,13 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
 
         Of a lazy table, the table with a column ``proba_<class>`` for each class, as for `Posterior.predict_proba`.
         """
-        if gives_table(X, "predict_proba"):
+        if self._gives_table(X, "predict_proba"):
             return self._with_columns(X, "predict_proba", {})
         return self._predictor().predict_proba(self.checked_table(X))
+
+    def _gives_table(self, X: Any, method: str) -> bool:
+        """Whether predictions are columns of a table that is computed later."""
+        return is_lazy(X)
 
     def _with_columns(self, X: Any, method: str, options: Mapping[str, Any]) -> Any:
         """A lazy table with the columns of its predictions."""

@@ -24,6 +24,7 @@ from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, read_for
 from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.posterior.belief import offers
 from bayesnb.posterior.importance import importances_of_some
+from bayesnb.posterior.lazy_predictions import gives_table
 from bayesnb.posterior.left_out import DensityError
 from bayesnb.posterior.weighted_posterior import with_weights_of
 from bayesnb.selection.descriptions import propose_descriptions
@@ -342,6 +343,9 @@ class NaiveBayesClassifier(Estimator):
         if self._importances is None and offers(self.posterior_.plain, "a closed form"):
             with suppress(DensityError):
                 self._importances = importances_of_some(self.posterior_, rows, self._key())
+
+    def _gives_table(self, X: Any, method: str) -> bool:
+        return gives_table(X, method)
 
     def _may_weigh(self, *, all_labelled: bool) -> bool:
         """Whether weights are learned, where they can be."""

@@ -34,7 +34,7 @@ LABELS: dict[type, Any] = {bool: nw.Boolean, int: nw.Int64, float: nw.Float64, s
 # --------------------------------------------------------------------------------------------------
 
 
-def _total(terms: Iterable[Any]) -> Any:
+def _sum_of(terms: Iterable[Any]) -> Any:
     return reduce(add, terms)
 
 
@@ -44,7 +44,7 @@ def _log1p(q: nw.Expr, *, exact: bool) -> nw.Expr:
     return u.log() - (u - 1.0 - q) / u if exact else u.log()
 
 
-def _student_t(of: StudentT, j: int, c: int, x: nw.Expr, log_x: nw.Expr) -> nw.Expr:
+def _student_t_expression(of: StudentT, j: int, c: int, x: nw.Expr, log_x: nw.Expr) -> nw.Expr:
     loc, scale, exponent, constant = (float(a[c, j]) for a in (of.loc, of.scale, of.exponent, of.constant))
     away = (log_x if of.is_log[j] else x) - loc
     excess = away / scale if of.is_linear[j] else away * away * scale
@@ -63,20 +63,20 @@ def _rising(a: float, x: nw.Expr) -> nw.Expr:
     return _log1p(x / a, exact=True) * (x + (a - 0.5)) + x * float(np.log(a) - 1) + rest
 
 
-def _rising_factorials(of: RisingFactorials, j: int, c: int, x: nw.Expr, _: nw.Expr) -> nw.Expr:
+def _rising_factorials_expression(of: RisingFactorials, j: int, c: int, x: nw.Expr, _: nw.Expr) -> nw.Expr:
     up, down, constant, shift = float(of.up[c, j]), float(of.down[c, j]), float(of.constant[c, j]), float(of.shift[j])
     return _rising(up, x) - (x * down if np.isnan(shift) else _rising(down, x + shift)) + constant
 
 
-def _multivariate_t(of: MultivariateT, c: int, there: tuple[int, ...], x: Sequence[nw.Expr]) -> nw.Expr:
+def _multivariate_t_expression(of: MultivariateT, c: int, there: tuple[int, ...], x: Sequence[nw.Expr]) -> nw.Expr:
     root, constant, exponent, loc = of.root(there)
     away = [x[k] - float(loc[c, i]) for i, k in enumerate(there)]
-    lengths = [_total(away[j] * float(root[c, i, j]) for j in range(i + 1)) for i in range(len(there))]
-    excess, power = _total(one * one for one in lengths), float(exponent[c, 0])
+    lengths = [_sum_of(away[j] * float(root[c, i, j]) for j in range(i + 1)) for i in range(len(there))]
+    excess, power = _sum_of(one * one for one in lengths), float(exponent[c, 0])
     return _log1p(excess, exact=abs(power) > LARGE_EXPONENT) * power + float(constant[c, 0])
 
 
-def _held(x: nw.Expr, reading: Reading) -> nw.Expr:
+def _inside_support(x: nw.Expr, reading: Reading) -> nw.Expr:
     """Numbers that a family holds, null for others."""
     inside = (x >= reading.lowest) & (x <= reading.highest)
     return nw.when(inside & (x % 1.0 == 0.0) if reading.whole else inside).then(x)
@@ -90,7 +90,7 @@ def _finite(logs: np.ndarray) -> np.ndarray:
 # The log joint density, step by step
 # --------------------------------------------------------------------------------------------------
 
-type Features = list[list[nw.Expr]]
+type ByFeature = list[list[nw.Expr]]
 """What features add, by feature and class."""
 
 
@@ -117,7 +117,7 @@ class _Query:
         self.classes = range(len(scorer.classes))
         self._read(columns)
         added = self._of_tables() + self._of_densities()
-        joint = [_total([*(feature[c] for feature in added), nw.lit(0.0)]) for c in self.classes]
+        joint = [_sum_of([*(feature[c] for feature in added), nw.lit(0.0)]) for c in self.classes]
         prior = _finite(scorer.log_prior_of_rows)
         if scorer.share:
             (joint,) = self._mixed([self._put("s", joint)], prior, scorer.share)
@@ -130,7 +130,7 @@ class _Query:
         """Add columns in one step."""
         return self._put_all({kind: columns})[0]
 
-    def _put_all(self, columns: Mapping[str, Sequence[nw.Expr]]) -> Features:
+    def _put_all(self, columns: Mapping[str, Sequence[nw.Expr]]) -> ByFeature:
         names = {kind: [self._name(kind, place) for place, _ in enumerate(own)] for kind, own in columns.items()}
         if new := dict(zip(chain(*names.values()), chain(*columns.values()), strict=True)):
             self.frame = computed_once(self.frame.with_columns(**new))
@@ -152,11 +152,7 @@ class _Query:
                 "c": [own for own, _ in known],
             }
         )
-        inside = [(x >= one.lowest) & (x <= one.highest) for x, one in zip(raw, numbered, strict=True)]
-        inside = [
-            held & (x % 1.0 == 0.0) if one.whole else held for held, x, one in zip(inside, raw, numbered, strict=True)
-        ]
-        self.numbers = self._put("n", [nw.when(held).then(x) for held, x in zip(inside, raw, strict=True)])
+        self.numbers = self._put("n", [_inside_support(x, one) for x, one in zip(raw, numbered, strict=True)])
         self._refusals = [
             ~x.is_null() & kept.is_null() & (x.abs() > (LARGEST_NUMBER if one.tolerant else -1.0))
             for x, kept, one in zip(raw, self.numbers, numbered, strict=True)
@@ -165,7 +161,9 @@ class _Query:
         binned = (bins_as_codes(x, one.edges or ()) for x, one in zip(others, in_bins, strict=True))
         codes = [next(found if one.edges is None else binned) for one in coded]
         for k, edges in self.scorer.bins:
-            codes.append(bins_as_codes(self.numbers[k], edges.tolist(), whole=numbered[k].whole))
+            one = numbered[k]
+            each = one.whole and one.highest - one.lowest == len(edges)
+            codes.append(bins_as_codes(self.numbers[k], edges.tolist(), one.lowest if each else None))
         self.codes = self._put("k", codes)
         self.sizes = [one.num_codes for one in coded] + [len(edges) + 1 for _, edges in self.scorer.bins]
 
@@ -189,13 +187,13 @@ class _Query:
             found.append(nw.when(x.is_null()).then(missing).otherwise(code) if reading.others else code)
         return found
 
-    def _of_tables(self) -> Features:
+    def _of_tables(self) -> ByFeature:
         """What the features that are looked up add."""
         tables = self.scorer.tables
         entries, parts, places = _finite(tables.entries), [], []
         for start, coding, stride in zip(tables.start, tables.coding.tolist(), tables.stride.tolist(), strict=True):
             pairs = [(k, step) for k, step in zip(coding, stride, strict=True) if step]
-            places.append(_total(self.codes[k] * step if step > 1 else self.codes[k] for k, step in pairs))
+            places.append(_sum_of(self.codes[k] * step if step > 1 else self.codes[k] for k, step in pairs))
             parts.append(entries[:, start : start + 1 + sum(self.sizes[k] * step for k, step in pairs)])
         places = self._put("t", places)
         items: dict[str, tuple[str, list[float]]] = {}
@@ -211,18 +209,20 @@ class _Query:
         self.frame = computed_once(with_looked_up(self.frame, items, {}))
         return found
 
-    def _of_densities(self) -> Features:
+    def _of_densities(self) -> ByFeature:
         """What the other features add."""
         scorer, x = self.scorer, self.numbers
         places = {int(k) for of in scorer.densities if isinstance(of, StudentT) for k in of.number[of.is_log == 1]}
         put = self._put("l", [nw.when(x[k] > 0.0).then(x[k]).log() for k in sorted(places)])
         logs = dict(zip(sorted(places), put, strict=True))
-        found: Features = []
+        found: ByFeature = []
         for of in scorer.densities:
             if isinstance(of, MultivariateT):
                 found.append(self._of_block(of))
                 continue
-            formula: Callable[..., nw.Expr] = _student_t if isinstance(of, StudentT) else _rising_factorials
+            formula: Callable[..., nw.Expr] = (
+                _student_t_expression if isinstance(of, StudentT) else _rising_factorials_expression
+            )
             for j, k in enumerate(of.number.tolist()):
                 each = [formula(of, j, c, x[k], logs.get(k, x[k])) for c in self.classes]
                 found.append([nw.when(x[k].is_null()).then(nw.lit(0.0)).otherwise(one) for one in each])
@@ -239,7 +239,9 @@ class _Query:
         found = [nw.lit(0.0) for _ in self.classes]
         for kind in sorted(tuple(np.flatnonzero(pattern).tolist()) for pattern in patterns if any(pattern)):
             here = reduce(and_, [there[k] if k in kind else ~there[k] for k in range(len(x))])
-            found = [nw.when(here).then(_multivariate_t(of, c, kind, x)).otherwise(found[c]) for c in self.classes]
+            found = [
+                nw.when(here).then(_multivariate_t_expression(of, c, kind, x)).otherwise(found[c]) for c in self.classes
+            ]
         return found
 
     def _patterns(self, of: MultivariateT, there: Sequence[nw.Expr]) -> list[tuple[Any, ...]]:
@@ -253,7 +255,7 @@ class _Query:
             )
         return found
 
-    def _mixed(self, features: Features, log_prior: np.ndarray, share: float) -> Features:
+    def _mixed(self, features: ByFeature, log_prior: np.ndarray, share: float) -> ByFeature:
         """`mixed` of columns of densities."""
         kind = f"m{len(features)}"
         highest = self._put(
@@ -265,7 +267,7 @@ class _Query:
             away = [[nw.min_horizontal(nw.lit(HIGHEST), x) for x in own] for own in away]
         each = self._put_all({f"{kind}e{j}c": [x.exp() for x in own] for j, own in enumerate(away)})
         prior = share * np.exp(log_prior)
-        pooled = self._put(f"{kind}p", [_total(x * float(p) for x, p in zip(own, prior, strict=True)) for own in each])
+        pooled = self._put(f"{kind}p", [_sum_of(x * float(p) for x, p in zip(own, prior, strict=True)) for own in each])
         return [
             [top + (x * (1.0 - share) + both).log() for x in own]
             for own, top, both in zip(each, highest, pooled, strict=True)
@@ -278,7 +280,7 @@ class _Query:
     def proba(self) -> list[nw.Expr]:
         """Probabilities of the classes."""
         each = self._put("w", [(x - self.highest).exp() for x in self.joint])
-        (total,) = self._put("z", [_total(each)])
+        (total,) = self._put("z", [_sum_of(each)])
         instead = np.exp(self.scorer.log_prior).tolist()
         return [self._answer(x / total, nw.lit(prob)) for x, prob in zip(each, instead, strict=True)]
 

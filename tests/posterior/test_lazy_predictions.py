@@ -177,11 +177,45 @@ def test_a_number_that_memory_refuses_has_no_probability(of_numbers, engine):
 
 
 @pytest.mark.parametrize("engine", EVERY_ENGINE)
-def test_a_fit_of_many_rows_keeps_its_digits(of_numbers, engine):
-    model, X, y = of_numbers
-    posterior = nb.fit(model, X, y, sample_weight=np.full(90, 1e6))
-    rows = X.with_columns(pl.col("small") * 1e-4, pl.col("eggs") * 1000)
-    np.testing.assert_allclose(proba_of(posterior, rows, engine), posterior.predict_proba(rows), rtol=1e-9, atol=1e-9)
+@pytest.mark.parametrize("families", [{"small": nb.Gaussian()}, {"eggs": nb.Poisson()}, {"both": ["small", "wait"]}])
+def test_a_fit_of_many_rows_keeps_its_digits(of_numbers, families, engine):
+    families = {name: (nb.MultivariateGaussian(), own) if name == "both" else own for name, own in families.items()}
+    _, X, y = of_numbers
+    posterior = nb.fit(nb.NaiveBayes(families), X, y, sample_weight=np.full(90, 1e7))
+    found, expected = proba_of(posterior, X, engine), posterior.predict_proba(X)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_numbers_on_the_edges_of_bins(engine):
+    edges = [0.0, 1.0, 2.5, 4.0]
+    X = pl.DataFrame({"x": [0.5, 1.0, 2.0, 2.5, 3.0, 4.0], "of": ["p", "q"] * 3})
+    y = ["a", "b", "a", "b", "b", "a"]
+    rows = pl.DataFrame(
+        {"x": [*edges, *np.nextafter(edges, 9), *np.nextafter(edges, -9), None], "of": ["p", "q", None] * 4 + ["p"]}
+    )
+    assert_as_in_memory(nb.fit(nb.NaiveBayes({"x": nb.Histogram(edges=edges)}), X.select("x"), y), rows, engine)
+    given = {"x": nb.Histogram(edges=edges), "given": (nb.Given(), ["of", "x"])}
+    assert_as_in_memory(weighted(described(given, X, y)), rows, engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_categories_of_several_types(engine):
+    X = pd.DataFrame({"u": pd.Series([1, "a", 2, "b", "c", 1, "a", 3], dtype=object)})
+    posterior = nb.fit(nb.Categorical(), X, ["p", "q"] * 4)
+    assert_as_in_memory(posterior, pl.DataFrame({"u": ["c", "b", "a", None]}), engine)
+    assert_as_in_memory(posterior, pl.DataFrame({"u": [3, 1, 2, None]}), engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_class_without_probability_that_fits_best(engine):
+    names = [f"x{k}" for k in range(40)]
+    probs = np.array([[1 - 1e-9, 1e-9], [1e-9, 1 - 1e-9]])
+    family = nb.Categorical(categories=["p", "q"])
+    model, parameters = nb.NaiveBayes(dict.fromkeys(names, family)), dict.fromkeys(names, probs)
+    point = nb.from_parameters(model, classes=["a", "b"], class_probs=[0.0, 1.0], parameters=parameters)
+    rows = pl.DataFrame({name: ["p", "q"] for name in names})
+    assert_as_in_memory(weighted(point), rows, engine)
 
 
 @pytest.mark.filterwarnings("ignore:.*not seen in training")
@@ -250,9 +284,9 @@ def test_a_row_that_no_class_can_have_gets_the_class_probabilities(engine):
 
 @pytest.mark.parametrize("engine", EVERY_ENGINE)
 def test_labels_of_every_type_and_names_of_every_kind(engine):
-    X = pl.DataFrame({'_nb "x': [0.0, 1.0, 5.0, 6.0], "_nb_n0": ["p", "p", "q", "q"], "more": [1, 2, 3, 4]})
+    X = pl.DataFrame({'_NB "x': [0.0, 1.0, 5.0, 6.0], "_NBR0": ["p", "p", "q", "q"], "more": [1, 2, 3, 4]})
     for labels in ([3, 3, 10, 10], [True, True, False, False], [0.5, 0.5, 1.5, 1.5], ["y'\"", "y'\"", "z", "z"]):
-        model = nb.NaiveBayes({'_nb "x': nb.Gaussian(), "_nb_n0": nb.Categorical()})
+        model = nb.NaiveBayes({'_NB "x': nb.Gaussian(), "_NBR0": nb.Categorical()})
         posterior = nb.fit(model, X, labels, feature_names=None)
         assert_as_in_memory(posterior, X.select("more", *X.columns[:2]), engine)
         assert collected(posterior.predict_proba(lazily(X, engine))).columns[3:] == [
