@@ -166,7 +166,11 @@ def moments(x: np.ndarray, membership: np.ndarray) -> Moments:
     x = np.ascontiguousarray(x)
     for c, rows, weight in _of_classes(membership):
         n[c], mean[c], ssd[c] = _moments_of_class(x.take(rows, axis=0), weight, weight.sum())
-    # A spread below the rounding of the numbers is none: a constant column has no spread.
+    return moments_beyond_rounding(n, mean, ssd)
+
+
+def moments_beyond_rounding(n: np.ndarray, mean: np.ndarray, ssd: np.ndarray) -> Moments:
+    """Moments without a spread below the rounding of the numbers, which is none: a constant column has no spread."""
     return Moments(n, mean, np.where(ssd <= n * (ROUNDING_OF_CELLS * mean) ** 2, 0.0, ssd))
 
 
@@ -305,5 +309,10 @@ def scatter(x: np.ndarray, membership: np.ndarray) -> Scatter:
         products = (deviations * weight[:, None]).T @ deviations - n[c] * _outer(correction)
         # The products of matrices are not symmetric to the last digit.
         sums[c] = (products + products.T) / 2
+    return scatter_beyond_rounding(n, mean, sums)
+
+
+def scatter_beyond_rounding(n: np.ndarray, mean: np.ndarray, sums: np.ndarray) -> Scatter:
+    """As `moments_beyond_rounding`, of matrices."""
     still = np.diagonal(sums, axis1=-2, axis2=-1) <= n * (ROUNDING_OF_CELLS * mean) ** 2
     return Scatter(n, mean, np.where(still[..., None] | still[..., None, :], 0.0, sums))

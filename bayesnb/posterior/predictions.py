@@ -23,6 +23,7 @@ from bayesnb.model.reading import Cells
 from bayesnb.posterior.belief import Belief
 from bayesnb.posterior.density import LabelDensity
 from bayesnb.posterior.function_of_array import function_of_array
+from bayesnb.posterior.lazy_predictions import gives_table, lazy_predictions
 from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, proba_under, uncertainty_under
 
 # --------------------------------------------------------------------------------------------------
@@ -33,10 +34,15 @@ from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under
 def _partition_by_partition[**P](
     method: Callable[Concatenate[Any, Any, P], np.ndarray],
 ) -> Callable[Concatenate[Any, Any, P], np.ndarray]:
-    """Let a method that returns an array by rows return a Dask array if X is a Dask array or data frame."""
+    """Let a method that returns an array by rows take tables that are computed later.
+
+    It returns a Dask array if X is one, and of a lazy table the table with the columns of the prediction.
+    """
 
     @wraps(method)
     def wrapped(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> np.ndarray:
+        if gives_table(X, method.__name__):
+            return lazy_predictions(self, method.__name__, X, kwargs)
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
         return map_partitions(partial(_method_of_partition, self, method.__name__, args, kwargs), X)
@@ -132,8 +138,7 @@ class Predictions:
         -------
         array, shape (rows, classes)
             log p(x, y=c | data), the parameters integrated out of the product (Murphy 2012, Eqs. 3.64-3.65). For a Dask
-            array or data frame, here and in the methods of prediction, a Dask array in the same partitions, computed
-            lazily.
+            array, here and in the methods of prediction, a Dask array in the same partitions, computed lazily.
 
         Raises
         ------
@@ -164,12 +169,22 @@ class Predictions:
         Parameters
         ----------
         X : table, shape (rows, columns)
+            Or a lazy table: a DuckDB relation, a Polars LazyFrame, a Spark or Dask data frame, an Ibis table.
 
         Returns
         -------
         array, shape (rows, classes)
             p(y=c | x, data): the joint density averaged over the posterior, then normalised, classes in the order of
             `classes`. The average of the class probabilities of single draws is another quantity: `proba_draws`.
+            Of a lazy table, the table with a column ``proba_<class>`` for each class, which its engine computes when it
+            is asked. A row with a number that its family does not hold, an error in memory, has null in these columns,
+            and nothing warns of cells that count as missing.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If X does not have the columns of the fit, or a cell is outside its family's support. Of a lazy table, also
+            if the posterior has no flat form, such as one of draws, or a column has the name of a new one.
 
         Warns
         -----
@@ -203,13 +218,13 @@ class Predictions:
             that minimise :math:`\sum_c L(a, c) \, p(y=c \mid x, D)`, the first of them where several do (Berger 1985,
             *Statistical Decision Theory and Bayesian Analysis*, section 4.4; Murphy 2012, section 5.7). With a
             confidence, the most probable labels and `abstain`: in the type of `classes` where `abstain` has it, else
-            Python objects.
+            Python objects. Of a lazy table, the table with the column ``prediction``, as for `predict_proba`.
 
         Raises
         ------
         TypeError, ValueError
             If the losses are not finite numbers for each action and class, the confidence is no probability, both are
-            given, or `abstain` is given without a confidence.
+            given, or `abstain` is given without a confidence; if one of them is given with a lazy table.
 
         Examples
         --------
