@@ -38,6 +38,11 @@ def a_type(value: Any) -> str:
 def require_readable(name: str, value: Any) -> None:
     """Raise TypeError for arrays that NumPy cannot read: sparse ones of JAX, and those of other libraries on a GPU."""
     if is_jax(value):
+        if not is_traced(value) and value.is_deleted():
+            raise ValueError(
+                f"{name} is an array of JAX whose memory was given away, by delete() or by donate_argnums of jax.jit: "
+                "give an array that is still there"
+            )
         return
     if type(value).__module__.startswith("jax.experimental.sparse"):
         raise TypeError(f"{name} is {a_type(value)}, a sparse array of JAX: make a dense one of it, with .todense()")
@@ -81,6 +86,11 @@ def proportion(name: str, value: Any, *, or_one: bool = False) -> float:
 def is_jax(x: Any) -> TypeGuard["jax.Array"]:
     """Whether a value is a JAX array; none is before JAX is imported."""
     return isinstance(x, getattr(sys.modules.get("jax"), "Array", ()))
+
+
+def is_traced(x: Any) -> bool:
+    """Whether a JAX array stands for one that a transformation of JAX will have."""
+    return isinstance(x, sys.modules["jax"].core.Tracer)
 
 
 def array_of_numbers(name: str, value: Any) -> np.ndarray:
