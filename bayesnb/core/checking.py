@@ -99,7 +99,8 @@ def array_of_numbers(name: str, value: Any) -> np.ndarray:
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} is {value!r}: give numbers") from None
+        told = a_type(value) if "\n" in repr(value) else repr(value)
+        raise TypeError(f"{name} is {told}: give numbers") from None
 
 
 def by_label(value: Any) -> Any:
@@ -117,6 +118,11 @@ def known_probabilities(value: Any) -> Any:
         If they are no probabilities that sum to one.
     """
     value = by_label(value)
+    if hasattr(value, "draws") and hasattr(value, "posterior"):
+        raise TypeError(
+            f"class_probs is {a_type(value)}: take its posterior attribute, which has these class probabilities "
+            'already, or give its table["mean"]'
+        )
     probs = array_of_numbers("class_probs", list(value.values()) if isinstance(value, Mapping) else value)
     if probs.ndim != 1 or not (np.isfinite(probs) & (probs >= 0)).all():
         raise ValueError(f"class_probs is {value!r}: give a probability, zero or more, for each class")

@@ -302,17 +302,22 @@ def split_labels(X: Any, y: Any, features: Mapping[Any, tuple[Any, Any]] | None 
     """
     if not isinstance(y, str):
         return X, y
-    _require_column(y, _names_of_columns(X))
+    require_label_column(y, _names_of_columns(X), features)
+    if is_dask(X):
+        return X.drop(columns=[y]), X[y]
+    frame = nw.from_native(X)
+    return frame.drop(y).to_native(), frame[y].to_native()
+
+
+def require_label_column(y: str, columns: Iterable[Any], features: Mapping[Any, tuple[Any, Any]] | None = None) -> None:
+    """Raise for a name of the label's column that no column has, or that the model has as a feature."""
+    _require_column(y, columns)
     named = {name: columns for name, (_, columns) in (features or {}).items() if not isinstance(columns, slice)}
     if any(y in ([name] if columns is None else columns) for name, columns in named.items()):
         raise ValueError(
             f"column {y!r} holds the labels, and the model has it as a feature: leave it out of the model, with "
             f"from_frame(..., exclude=[{y!r}]) for a guessed model"
         )
-    if is_dask(X):
-        return X.drop(columns=[y]), X[y]
-    frame = nw.from_native(X)
-    return frame.drop(y).to_native(), frame[y].to_native()
 
 
 def _names_of_columns(X: Any) -> Iterable[Any]:

@@ -381,7 +381,8 @@ class Schema:
             table = with_numbers(table, forms, ((places[position], self.names([position])[0]) for position in read))
         if places == range(len(table.names)):
             return table
-        recipes = {at: column for column, at in self._position_of_derived.items() if not column.is_copy}
+        derived = self._position_of_derived.items()
+        recipes = {at: column for column, at in derived if not column.is_copy and places[at] >= 0}
         return ArrangedTable.of(table, self.names(range(len(self.columns))), places, recipes)
 
     @cached_property

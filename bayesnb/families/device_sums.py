@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.deferred import jax, jit, jnp, map_tree
+from bayesnb.families.host_sums import stated_needs
 from bayesnb.families.moments import Moments, Scatter, moments_beyond_rounding, scatter_beyond_rounding
 from bayesnb.families.needs import (
     CellWeight,
@@ -131,7 +132,7 @@ def count_on_device(
     NotImplementedError
         If a device does not count what a family needs.
     """
-    trees, tally = [family.needs() for family in families], 0
+    trees, tally = [stated_needs(family) for family in families], 0
     if any(isinstance(need, ValueCounts) for tree in trees for need in list_needs(tree)):
         largest, countable = jax.device_get(_largest_number(read, families, given[0]))
         if not countable or largest >= LARGEST_TALLY:
@@ -169,7 +170,7 @@ def statistics_in_jax(family: Any, x: Any, membership: Any) -> Any:
     NotImplementedError
         If a device does not count what the family needs.
     """
-    tree = family.needs()
+    tree = stated_needs(family)
     return fill_needs(tree, (_count_in_piece(need, _made_of(need, x), membership) for need in list_needs(tree)))
 
 
@@ -181,7 +182,9 @@ def _made_of(need: Need, x: Any) -> Any:
 def _largest_number(read: Any, families: Sequence[Any], rows: Any) -> Any:
     """The largest number that is tallied, and whether all are whole and not negative."""
     pairs = zip(families, read(rows.astype(jnp.float64))[0], strict=True)
-    needs = ((need, x) for family, x in pairs for need in list_needs(family.needs()) if isinstance(need, ValueCounts))
+    needs = (
+        (need, x) for family, x in pairs for need in list_needs(stated_needs(family)) if isinstance(need, ValueCounts)
+    )
     numbers = [jnp.nan_to_num(_made_of(need, x)) for need, x in needs]
     countable = [((each >= 0) & (each == jnp.rint(each))).all() for each in numbers]
     return jnp.stack([each.max() for each in numbers]).max(), jnp.stack(countable).all()
@@ -209,7 +212,7 @@ def _sums(
             # A category that occurs in rows of weight zero alone is none.
             held.append(fine | (weight == 0) if family.cell == "category" else fine)
             lacking = jnp.isnan(x).any(axis=1, keepdims=True) if of_whole_rows else False
-            needs = (_counted_as(need, tally) for need in list_needs(family.needs()))
+            needs = (_counted_as(need, tally) for need in list_needs(stated_needs(family)))
             own = jnp.where(lacking, 0.0, membership)
             found.append([_count_in_piece(need, _made_of(need, x), own) for need in needs])
         return jnp.stack(held).all(), membership.sum(axis=0), found

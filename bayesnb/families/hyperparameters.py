@@ -106,8 +106,10 @@ def format_number(value: Any) -> str:
     --------
     >>> import numpy as np
     >>> import bayesnb as nb
-    >>> nb.families.format_number(np.full((2, 3), 0.5)), nb.families.format_number(np.zeros((2, 3, 4)) + np.arange(4))
-    ('0.5', '(0, 1, 2, 3)')
+    >>> nb.families.format_number(np.full((2, 3), 0.5))
+    '0.5'
+    >>> nb.families.format_number(np.zeros((2, 3, 4)) + np.arange(4))
+    '(0, 1, 2, 3)'
     """
     if value is None:
         return "on the data's scale"

@@ -310,7 +310,8 @@ def class_sums(x: Any, membership: Any) -> np.ndarray:
     --------
     >>> import numpy as np
     >>> import bayesnb as nb
-    >>> x, membership = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([[1, 0], [1, 0], [0, 1]])
+    >>> x = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> membership = np.array([[1, 0], [1, 0], [0, 1]])
     >>> nb.families.class_sums(x, membership)
     array([[4., 6.],
            [5., 6.]])
@@ -346,7 +347,8 @@ def observed_weight(x: Any, membership: Any) -> np.ndarray:
     --------
     >>> import numpy as np
     >>> import bayesnb as nb
-    >>> x, membership = np.array([[1.0, np.nan], [3.0, 4.0], [5.0, 6.0]]), np.array([[1, 0], [1, 0], [0, 1]])
+    >>> x = np.array([[1.0, np.nan], [3.0, 4.0], [5.0, 6.0]])
+    >>> membership = np.array([[1, 0], [1, 0], [0, 1]])
     >>> nb.families.observed_weight(x, membership)
     array([[2., 1.],
            [1., 1.]])

@@ -180,18 +180,24 @@ def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
                 square = np.dot(flat, flat)
             if square < LARGEST_NUMBER**2:
                 return np.False_
-            inside = np.abs(cells) <= LARGEST_NUMBER
-        elif support is BOOLEAN:
-            inside = (cells == 0) | (cells == 1)
         elif support is NONNEGATIVE_INTEGER:
             if not_negative_up_to(LARGEST_COUNT, cells) and all_whole(cells):
                 return np.False_
-            inside = (cells >= 0) & (cells == np.rint(cells)) & (cells <= LARGEST_COUNT)
         elif support is NONNEGATIVE and not_negative_up_to(LARGEST_NUMBER, cells):
             return np.False_
-        else:
-            inside = np.asarray(support(cells)) & (np.abs(cells) <= LARGEST_NUMBER)
-    return ~(inside | np.isnan(cells)) if family.cell == "number" else ~inside
+        held = np.asarray(held_by(cells, family))
+    return ~(held | np.isnan(cells)) if family.cell == "number" else ~held
+
+
+def held_by(cells: Any, family: Family) -> Any:
+    """Which cells a family can hold, and float64 the sums of; of an array, or of the columns of a lazy table."""
+    support = NONNEGATIVE if accepts_fractions(family) else support_of(family)
+    if support is BOOLEAN:
+        return (cells == 0) | (cells == 1)
+    if support is NONNEGATIVE_INTEGER:
+        return (cells >= 0) & (cells == np.rint(cells)) & (cells <= LARGEST_COUNT)
+    within = np.abs(cells) <= LARGEST_NUMBER
+    return within if support is REAL else support(cells) & within
 
 
 def not_negative_up_to(largest: float, cells: np.ndarray) -> bool:
