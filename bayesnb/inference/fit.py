@@ -265,7 +265,7 @@ def fit(
         categories, and its classes unless `classes` names others. A `Problem` has its data, and is given without X.
     X : table, shape (rows, columns)
         NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
-        skipped, which is exact if they are missing at random. Or a JAX array, which is copied from a GPU's memory. Or a
+        skipped, which is exact if they are missing at random. Or a JAX array, counted on a GPU if it lies there. Or a
         lazy table, whose engine computes the sums: a DuckDB relation, Polars LazyFrame, PySpark data frame or Ibis
         table; then `y` and `sample_weight` are names of its columns, and every row has a label. Or a Dask array or data
         frame, read partition by partition; then `y` and `sample_weight` are Dask collections in the same partitions,

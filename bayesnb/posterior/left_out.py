@@ -10,6 +10,7 @@ import numpy as np
 from bayesnb.core.arrays import PIECE_CELLS, dense, log, row_pieces
 from bayesnb.core.checking import first_few
 from bayesnb.core.deferred import in_float64, jax, jit, jnp, leaves, map_tree
+from bayesnb.core.device_arrays import NO_WAY
 from bayesnb.core.running import results_in_order
 from bayesnb.data.read import Rows
 from bayesnb.families.conjugate import cells_log_predictive, couples_classes
@@ -431,8 +432,8 @@ def _joint_on_device(posterior: Any, rows: Rows, chunks: Chunks) -> tuple[np.nda
             found, possible = jax.device_get(
                 _without_each(there.read, families, counted, there.rows.array, codes, weights, settings, size)
             )
-    except (TypeError, ValueError, AttributeError, NotImplementedError):
-        return None  # a formula of a family needs numbers
+    except NO_WAY:
+        return None
     if held is None or not possible.all():
         return None  # the host tells which row was never among the data
     without = found + log_class_probs_without(posterior, rows)

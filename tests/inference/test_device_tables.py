@@ -301,9 +301,7 @@ LOO_COPIED = (*COPIED, "joint categorical", "dirichlet multinomial")
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(
-    "case", cases_fast([case for case in FAMILIES if case.can.closed], {"gaussian"})
-)
+@pytest.mark.parametrize("case", cases_fast([case for case in FAMILIES if case.can.closed], {"gaussian"}))
 @pytest.mark.usefixtures("elsewhere")
 @pytest.mark.filterwarnings("ignore:.*rows lack a cell")
 def test_leave_one_out(case, weighted, rng, copies):
