@@ -42,7 +42,7 @@ def with_other(column: Column, categories: tuple, other: bool) -> tuple:
 
 def shown_categories(table: Table, column: int) -> tuple:
     """The distinct values of a column, sorted, without missing cells."""
-    values = table.values(column, slice(None))
+    values = table.shown(column)
     if values.dtype.kind in "biuf":
         return tuple(np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values).tolist())
     distinct, _ = distinct_objects(values, table.names[column])

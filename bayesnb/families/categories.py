@@ -161,7 +161,7 @@ class TableFamily(ConjugateFamily):
     >>> isinstance(nb.Bernoulli(), nb.families.TableFamily)
     True
     >>> posterior = nb.fit(nb.Bernoulli(), [[1], [1], [0]], ["a", "a", "b"])
-    >>> posterior.problem.posterior.families[0].concentrations()  # weights of 0 and 1, by class and column
+    >>> posterior.problem.posterior.families[0].concentrations()  # of 0 and 1, by class and column
     array([[[1., 3.]],
     <BLANKLINE>
            [[2., 1.]]])

@@ -158,7 +158,7 @@ def _fits(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 def clear_rounding(after: Any, before: Any) -> Any:
     """Differences, with those that are rounding errors of the minuend set to zero."""
-    return np.where(np.abs(after) <= ROUNDING * np.abs(before), 0.0, after)
+    return namespace(after)[0].where(abs(after) <= ROUNDING * abs(before), 0.0, after)
 
 
 def times_each(cells: Statistics, weights: np.ndarray) -> Statistics:
@@ -310,7 +310,8 @@ def class_sums(x: Any, membership: Any) -> np.ndarray:
     --------
     >>> import numpy as np
     >>> import bayesnb as nb
-    >>> x, membership = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([[1, 0], [1, 0], [0, 1]])
+    >>> x = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> membership = np.array([[1, 0], [1, 0], [0, 1]])
     >>> nb.families.class_sums(x, membership)
     array([[4., 6.],
            [5., 6.]])
@@ -346,7 +347,8 @@ def observed_weight(x: Any, membership: Any) -> np.ndarray:
     --------
     >>> import numpy as np
     >>> import bayesnb as nb
-    >>> x, membership = np.array([[1.0, np.nan], [3.0, 4.0], [5.0, 6.0]]), np.array([[1, 0], [1, 0], [0, 1]])
+    >>> x = np.array([[1.0, np.nan], [3.0, 4.0], [5.0, 6.0]])
+    >>> membership = np.array([[1, 0], [1, 0], [0, 1]])
     >>> nb.families.observed_weight(x, membership)
     array([[2., 1.],
            [1., 1.]])

@@ -15,6 +15,7 @@ from bayesnb.core.arrays import stacked
 from bayesnb.core.cells import warn_unseen
 from bayesnb.core.checking import a_type
 from bayesnb.core.deferred import pd
+from bayesnb.core.device_arrays import lies_on_device
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found
 from bayesnb.data.lazy_table import SAMPLE, WEIGHT, LazyTable, is_lazy, sampled
@@ -101,6 +102,38 @@ def count_batches(
         raise ValueError("there are no rows (or none in the second reading): give at least one")
     warn_unseen(unseen)
     return problem
+
+
+# --------------------------------------------------------------------------------------------------
+# Long arrays on a device, of which the host has a sample
+# --------------------------------------------------------------------------------------------------
+
+
+def is_long_on_device(X: Any) -> bool:
+    """Whether a table is an array on a device with more rows than a sample has."""
+    return lies_on_device(X) and X.ndim == 2 and len(X) > SAMPLE
+
+
+def read_device(
+    model: Model,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    classes: Any,
+    check: Callable[[Problem], None],
+    feature_names: Any = None,
+) -> Problem:
+    """The problem of an array on a device, as `read_elsewhere` has it."""
+    rows = read_for(model, X, y, sample_weight, feature_names)
+    schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
+    return count_batches(schema, schema.find(rows), [("X", rows)], check)
+
+
+def sample_device(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
+    """Cells, labels and weights of `SAMPLE` rows of an array on a device, drawn at random."""
+    rows: Any = read_rows(X, y, sample_weight)
+    some = rows.take(np.sort(random_generator(key).choice(len(rows), SAMPLE, replace=False)))
+    return some.alone().table.cells, some.labels.values, None if sample_weight is None else some.weights
 
 
 # --------------------------------------------------------------------------------------------------

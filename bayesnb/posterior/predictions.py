@@ -19,10 +19,10 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
 from bayesnb.model.program import Sites
-from bayesnb.model.reading import Cells
+from bayesnb.model.reading import Cells, log_normalised, normalise_into
 from bayesnb.posterior.belief import Belief
 from bayesnb.posterior.density import LabelDensity
-from bayesnb.posterior.function_of_array import function_of_array
+from bayesnb.posterior.function_of_array import function_of_array, log_joint_on_device
 from bayesnb.posterior.lazy_predictions import gives_table, lazy_predictions
 from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, proba_under, uncertainty_under
 
@@ -107,6 +107,17 @@ FEW = 250
 KEPT_BYTES = 2**26
 """Most bytes of draws that a posterior keeps."""
 
+type Terms = Callable[[Cells], tuple[np.ndarray, np.ndarray]]
+"""From encoded rows to two terms of their log joint densities, shapes (classes,) and (rows, classes)."""
+
+
+def _add_into(out: np.ndarray, log_prior: np.ndarray, log_density: np.ndarray) -> None:
+    np.add(log_prior, log_density, out=out)
+
+
+def _log_normalise_into(out: np.ndarray, log_prior: np.ndarray, log_density: np.ndarray) -> None:
+    out[...] = log_normalised(log_prior + log_density)
+
 
 class Predictions:
     """Predictions of rows with the parameters integrated out and under draws, and summaries of the parameters.
@@ -145,11 +156,17 @@ class Predictions:
         ValueError, TypeError
             If X does not have the columns of the fit, or a cell is outside its family's support.
         """
-        density = self.belief.density
-        return self._filled(density, lambda cells, out: np.copyto(out, density.log_joint(cells)), X)
+        density, nothing = self.belief.density, np.zeros(len(self.model.schema.classes))
+        return self._filled(density, lambda cells: (nothing, density.log_joint(cells)), _add_into, X)
 
-    def _filled(self, density: LabelDensity, put: Callable[[Cells, np.ndarray], None], X: Any) -> np.ndarray:
-        return density.chunks(self.model.read(as_rows(X))).fill(put, len(self.model.schema.classes))
+    def _filled(self, density: LabelDensity, terms: Terms, put: Callable[..., None], X: Any) -> np.ndarray:
+        """What a function puts into an array (rows, classes), given it and two terms of the log joint densities."""
+        chunks, num_classes = self.model.read(as_rows(X)), len(self.model.schema.classes)
+        known = None if chunks.device_rows is None else log_joint_on_device(self.belief.density, chunks)
+        if known is None:
+            return density.chunks(chunks).fill(lambda cells, out: put(out, *terms(cells)), num_classes)
+        put(known, np.zeros(num_classes), known.copy())
+        return known
 
     @_partition_by_partition
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -160,7 +177,9 @@ class Predictions:
         array, shape (rows, classes)
         """
         density = self.belief.predicting
-        return with_fallback(self._filled(density, density.put_log_proba, X), -np.inf, log(self.class_probs()))
+        return with_fallback(
+            self._filled(density, density.log_ratio, _log_normalise_into, X), -np.inf, log(self.class_probs())
+        )
 
     @_partition_by_partition
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -193,7 +212,7 @@ class Predictions:
             probabilities, as if no feature had been seen.
         """
         density = self.belief.predicting
-        return with_fallback(self._filled(density, density.put_proba, X), 0.0, self.class_probs())
+        return with_fallback(self._filled(density, density.log_ratio, normalise_into, X), 0.0, self.class_probs())
 
     @_partition_by_partition
     def predict(self, X: Any, *, loss: Any = None, confidence: float | None = None, abstain: Any = None) -> np.ndarray:
