@@ -348,8 +348,9 @@ def compare(
 
 def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
     """Raise for posteriors that cannot be compared."""
-    require(exact, "the closed form of one model", "compare(exact, sampled), as exact,")
-    require(sampled, "draws of a sampler", "compare(exact, sampled), as sampled,")
+    of_models = "nb.compare_models({...}, X, y) to compare two models"
+    require(exact, "the closed form of one model", "compare(exact, sampled), as exact,", of_models)
+    require(sampled, "draws of a sampler", "compare(exact, sampled), as sampled,", of_models)
     proportion("error_rate", error_rate)
     if exact.classes.tolist() != sampled.classes.tolist():
         raise ValueError(f"the classes differ: {exact.classes.tolist()} and {sampled.classes.tolist()}")

@@ -17,6 +17,7 @@ from bayesnb.core.deferred import pd
 from bayesnb.core.label_scores import NO_SCORES, LabelScores
 from bayesnb.core.panels import yes_or_no
 from bayesnb.data.labels import warn_of_classes
+from bayesnb.data.lazy_table import is_lazy
 from bayesnb.data.read import Rows, check_weights, one_row, with_names, with_one_row
 from bayesnb.data.tables import ArrayTable, Table, distinct
 from bayesnb.estimators.checked_input import check_classes, check_labels, in_memory
@@ -231,14 +232,22 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         self._label_scores = None
 
     def predict(self, X: Any, *, loss: Any = None, confidence: float | None = None, abstain: Any = None) -> np.ndarray:
-        """The most probable label of each row, shape (n_samples,), or that of least expected loss.
+        """The most probable label of each row, or that of least expected loss.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
         loss, confidence, abstain
             As for `Posterior.predict`: losses of decisions, or the probability below which to abstain.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Of a lazy table, the table with the column ``prediction``, as for `Posterior.predict_proba`.
         """
+        if self._gives_table(X, "predict"):
+            given = {"loss": loss, "confidence": confidence, "abstain": abstain}
+            return self._with_columns(X, "predict", {name: value for name, value in given.items() if value is not None})
         if not (loss is confidence is abstain is None):
             decided = {"loss": loss, "confidence": confidence, "abstain": abstain}
             return self._predictor().predict(self.checked_table(X), **decided)
@@ -246,8 +255,21 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         return self.classes_[best]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Predictive class probabilities, shape (n_samples, n_classes), columns in the order of `classes_`."""
+        """Predictive class probabilities, shape (n_samples, n_classes), columns in the order of `classes_`.
+
+        Of a lazy table, the table with a column ``proba_<class>`` for each class, as for `Posterior.predict_proba`.
+        """
+        if self._gives_table(X, "predict_proba"):
+            return self._with_columns(X, "predict_proba", {})
         return self._predictor().predict_proba(self.checked_table(X))
+
+    def _gives_table(self, X: Any, method: str) -> bool:
+        """Whether predictions are columns of a table that is computed later."""
+        return is_lazy(X)
+
+    def _with_columns(self, X: Any, method: str, options: Mapping[str, Any]) -> Any:
+        """A lazy table with the columns of its predictions."""
+        return getattr(self._predictor(), method)(X, **options)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log of the predictive class probabilities, shape (n_samples, n_classes)."""

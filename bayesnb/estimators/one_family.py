@@ -185,6 +185,14 @@ class BernoulliNB(_Counting, _Discrete):
             )
         return b""
 
+    def _with_columns(self, X: Any, method: str, options: Mapping[str, Any]) -> Any:
+        if self.binarize is not None:
+            raise ValueError(
+                f"binarize={self.binarize:g} compares cells in memory: collect the lazy table, or write the comparison "
+                "in its query and set binarize=None"
+            )
+        return super()._with_columns(X, method, options)
+
     def _binarized(self, X: Any) -> Any:
         """Cells as 0 and 1, missing ones as NaN."""
         assert_all_finite(X, allow_nan=True, estimator_name=type(self).__name__, input_name="X")

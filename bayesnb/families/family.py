@@ -173,7 +173,7 @@ class Family(CountedFamily, Params, ABC):
 
     def possible(self, statistics: Any) -> Any:
         """Which cells of (classes, columns) hold statistics that some table could have given."""
-        return np.asarray(statistics.n) >= 0
+        return statistics.n >= 0
 
     def beyond_float64(self, statistics: Any) -> tuple[np.ndarray, str] | None:
         """What float64 does not hold: the means (classes, columns) of cells that are too far from zero, or too narrow.

@@ -39,11 +39,12 @@ GROUP = 8
 """Number of factors that share a logarithm, because multiplying is faster."""
 
 
-def default_rate(pooled: Moments) -> np.ndarray:
+def default_rate(pooled: Moments) -> Any:
     """Default `rate` given the moments of all classes together; a constant column takes its own magnitude for s."""
+    xp, _ = namespace(pooled.mean)
     variance = pooled.variance
-    magnitude = np.where(pooled.mean == 0, 1.0, pooled.mean**2)
-    return RATE * np.where(variance > 0, variance, magnitude)
+    magnitude = xp.where(pooled.mean == 0, 1.0, pooled.mean**2)
+    return RATE * xp.where(variance > 0, variance, magnitude)
 
 
 def too_narrow(pooled: Moments) -> tuple[np.ndarray, str]:

@@ -209,7 +209,7 @@ class Hurdle(ConjugateFamily):
         return _HurdleStatistics(nonzero, needs_of_formula(_without_zeros, stated_needs(self.family)))
 
     def possible(self, statistics: _HurdleStatistics) -> Any:
-        return self._of_zeros.possible(statistics.nonzero) & np.asarray(self.family.possible(statistics.values))
+        return self._of_zeros.possible(statistics.nonzero) & self.family.possible(statistics.values)
 
     def beyond_float64(self, statistics: _HurdleStatistics) -> tuple[np.ndarray, str] | None:
         return self.family.beyond_float64(statistics.values)

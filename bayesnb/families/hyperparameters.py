@@ -34,7 +34,8 @@ def with_defaults[F](family: F, **defaults: Any) -> F:
     """A family with defaults, as arrays of the shape of the others, in place of the hyperparameters that are None."""
     shape = np.broadcast_shapes(*map(np.shape, leaves(family)))
     missing = [name for name in defaults if getattr(family, name) is None]
-    return replace(family, **{name: np.broadcast_to(defaults[name], shape) for name in missing})  # type: ignore[type-var]
+    xp, _ = namespace(*defaults.values())
+    return replace(family, **{name: xp.broadcast_to(defaults[name], shape) for name in missing})  # type: ignore[type-var]
 
 
 def spread_over_categories(

@@ -441,13 +441,13 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         return too_far(posterior.loc, deviation, "subtract a number near {mean:.3g} from the column")
 
     def on_scale_of(self, pooled: Scatter) -> Self:
-        columns = pooled.of_columns
+        (xp, _), columns = namespace(pooled.mean), pooled.of_columns
         shape = np.broadcast_shapes(np.shape(self.kappa), columns.mean.shape)
-        loc = np.broadcast_to(columns.mean, shape) if self.loc is None else self.loc
+        loc = xp.broadcast_to(columns.mean, shape) if self.loc is None else self.loc
         if self.scale is not None:
             return replace(self, loc=loc)
         # A column on its own then has the default rate of a Gaussian, half of the scale.
-        squares = np.broadcast_to(2 * default_rate(columns), shape)
+        squares = xp.broadcast_to(2 * default_rate(columns), shape)
         return replace(self, loc=loc, scale=squares[..., None] * np.eye(shape[-1]))
 
     def log_likelihood(self, parameters: Parameters, statistics: Scatter) -> Any:
@@ -643,9 +643,10 @@ def _require_scale(scale: np.ndarray) -> None:
         )
 
 
-def _lowest_eigenvalue(matrix: np.ndarray) -> np.ndarray:
+def _lowest_eigenvalue(matrix: Any) -> Any:
     """Smallest eigenvalue of matrices with their diagonals scaled to ones, as far as these are positive."""
-    squares = np.diagonal(matrix, axis1=-2, axis2=-1)
-    root = np.sqrt(np.where(squares > 0, squares, 1.0))
+    xp, _ = namespace(matrix)
+    squares = xp.diagonal(matrix, axis1=-2, axis2=-1)
+    root = xp.sqrt(xp.where(squares > 0, squares, 1.0))
     scaled = matrix / root[..., :, None] / root[..., None, :]
-    return np.linalg.eigvalsh(np.nan_to_num(scaled, posinf=0.0, neginf=0.0))[..., 0]
+    return xp.linalg.eigvalsh(xp.nan_to_num(scaled, posinf=0.0, neginf=0.0))[..., 0]

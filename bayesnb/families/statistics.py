@@ -158,7 +158,7 @@ def _fits(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 def clear_rounding(after: Any, before: Any) -> Any:
     """Differences, with those that are rounding errors of the minuend set to zero."""
-    return np.where(np.abs(after) <= ROUNDING * np.abs(before), 0.0, after)
+    return namespace(after)[0].where(abs(after) <= ROUNDING * abs(before), 0.0, after)
 
 
 def times_each(cells: Statistics, weights: np.ndarray) -> Statistics:

@@ -6,17 +6,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from bayesnb.core.checking import a_type, as_path, whole_number
 from bayesnb.core.running import progress_bar
 from bayesnb.data.labels import Found
+from bayesnb.data.lazy_table import lazy_parquet
 from bayesnb.data.read import read_rows
 from bayesnb.families.family import Family
 from bayesnb.families.hyperparameters import keeps_others
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, conditioned
-from bayesnb.inference.sources import Batch, count_batches, find, naming_errors
+from bayesnb.inference.sources import Batch, count_batches, find, naming_errors, read_by_engine
 from bayesnb.model.blocks import categorical_columns
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model, read_for
@@ -207,7 +209,9 @@ def fit_parquet(
     classes : sequence or int, optional
         As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
     batch_rows : int, optional
-        Rows in memory at a time; by default the rows of four million cells, 65,536 at most.
+        Rows in memory at a time; by default the rows of four million cells, 65,536 at most. If it is not given,
+        nor `progress` true, DuckDB or Polars counts in a tenth of the time where it is installed. Rows are then read
+        for bins of numbers, and for errors and warnings that name a cell, alone.
     key : int or JAX key, default 0
         Source of randomness, for inferences that have any.
     progress : bool, optional
@@ -260,7 +264,13 @@ def fit_parquet(
         wanted = schema.open_names if what == "categories" else schema.used_names
         return _with_progress(progress, what, _file_batches(files, target, sample_weight, wanted, batch_rows), num_rows)
 
-    problem = count_batches(schema, _find_all(schema, read), read("statistics"), inference.check)
+    problem = None
+    if batch_rows is None and not progress and (table := lazy_parquet(files)) is not None:
+        weight = [] if sample_weight is None else [sample_weight]
+        table = nw.from_native(table).select(*names, target, *weight).to_native()
+        problem = read_by_engine(model, table, target, sample_weight, classes, inference.check)
+    if problem is None:
+        problem = count_batches(schema, _find_all(schema, read), read("statistics"), inference.check)
     return conditioned(problem, inference, classes, key)
 
 

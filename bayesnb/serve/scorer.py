@@ -274,10 +274,10 @@ class MultivariateT:
 
     @cached_property
     def _roots(self) -> dict[tuple[int, ...], tuple[np.ndarray, ...]]:
-        """What `_root` gives, by the columns that are observed: few sets of them occur."""
+        """What `root` gives, by the columns that are observed: few sets of them occur."""
         return {}
 
-    def _root(self, columns: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    def root(self, columns: tuple[int, ...]) -> tuple[np.ndarray, ...]:
         """A matrix root (classes, k, k) that makes distances lengths; constant, exponent (classes, 1) and location."""
         if columns not in self._roots:
             k, at = len(columns), list(columns)
@@ -300,7 +300,7 @@ class MultivariateT:
             kinds = np.unique(there.T, axis=0)  # imports numpy.ma, which takes 6 ms
         for kind in kinds[kinds.any(axis=1)]:
             rows = np.flatnonzero((kind == there.T).all(axis=1)) if len(kinds) > 1 else slice(None)
-            root, constant, exponent, loc = self._root(tuple(np.flatnonzero(kind).tolist()))
+            root, constant, exponent, loc = self.root(tuple(np.flatnonzero(kind).tolist()))
             lengths = root @ (x[kind][:, rows] - loc[..., None])
             found[:, 0, rows] = constant + exponent * np.log1p((lengths**2).sum(axis=1))
         return found
@@ -411,14 +411,14 @@ class Scorer:
         return self.share > 0 or self.log_given is not None
 
     @cached_property
-    def _log_prior_of_rows(self) -> np.ndarray:
+    def log_prior_of_rows(self) -> np.ndarray:
         joint = self.log_class_prob + self.offset
         return joint - joint.max() - np.log(np.exp(joint - joint.max()).sum())
 
     @property
     def log_prior(self) -> np.ndarray:
         """Log class probabilities before any cell is seen, shape (classes,)."""
-        return self._log_prior_of_rows if self.log_given is None else self.log_given
+        return self.log_prior_of_rows if self.log_given is None else self.log_given
 
     def contributions(self, codes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """What each feature adds to the log joint density, shape (classes, features, rows).
@@ -451,7 +451,7 @@ class Scorer:
 
     def joined(self, of_features: np.ndarray) -> np.ndarray:
         """`log_joint` from the sum of the contributions of all features, shape (rows, classes)."""
-        joint = self._log_prior_of_rows + mixed(of_features, self._log_prior_of_rows, self.share)
+        joint = self.log_prior_of_rows + mixed(of_features, self.log_prior_of_rows, self.share)
         return joint + log_correction(self.log_given, self.log_class_prob)
 
     @staticmethod

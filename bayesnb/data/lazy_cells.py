@@ -1,0 +1,181 @@
+"""Cells of lazy tables as numbers and codes, in expressions that the engine of the table computes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+
+from bayesnb.data.tables import TEXT
+from bayesnb.serve.scorer import Reading
+
+# --------------------------------------------------------------------------------------------------
+# Look-up in lists
+# --------------------------------------------------------------------------------------------------
+
+
+def of_key(x: nw.Expr, keys: Iterable[Any], values: Iterable[Any], other: nw.Expr) -> nw.Expr:
+    """The value of the key that x equals, by comparisons one after another."""
+    for key, value in reversed([*zip(keys, values, strict=True)]):
+        other = nw.when(x == key).then(nw.lit(value)).otherwise(other)
+    return other
+
+
+def _of_interval(x: nw.Expr, edges: Sequence[float], values: Sequence[Any]) -> nw.Expr:
+    """The value whose place is how many of some ascending edges are not above x, by a binary search."""
+    if not edges:
+        return nw.lit(values[0])
+    middle = len(edges) // 2
+    below, above = (edges[:middle], values[: middle + 1]), (edges[middle + 1 :], values[middle + 1 :])
+    return nw.when(x < edges[middle]).then(_of_interval(x, *below)).otherwise(_of_interval(x, *above))
+
+
+def bins_as_codes(x: nw.Expr, edges: Sequence[float], lowest: float | None = None) -> nw.Expr:
+    """`codes_in_bins` of a column without NaN; `lowest` is the least of whole numbers each of which is a bin."""
+    found = _of_interval(x, edges, range(len(edges) + 1)) if lowest is None else (x - lowest).cast(nw.Int64)
+    return nw.when(x.is_null()).then(nw.lit(len(edges) + 1)).otherwise(found)
+
+
+def most_compared(frame: Any) -> int:
+    """So many items are compared one by one, and more are a list, which not all databases have; DuckDB's are fast."""
+    return 1 if frame.implementation.is_duckdb() else 20
+
+
+type Look = tuple[str, Sequence[Any]]
+"""A column, and a list in which its cells are looked up."""
+
+
+def with_looked_up(frame: Any, items: Mapping[str, Look], places: Mapping[str, Look]) -> Any:
+    """A frame with further columns, by name: items of lists at places from 0, and places from 1 of values in lists.
+
+    The place of a value that is not in the list is 0 or null. A list in the query keeps the order of the rows, which a
+    join does not. Each engine has its own name for this, and narwhals none.
+    """
+    if not items and not places:
+        return frame
+    native, kind = frame.to_native(), frame.implementation
+    new: dict[str, Any] = {}
+    if kind.is_duckdb():
+        found = [f'list_extract({_sql(own)}::DOUBLE[], "{at}" + 1) AS "{name}"' for name, (at, own) in items.items()]
+        found += [f'list_position({_sql(own)}, "{at}") AS "{name}"' for name, (at, own) in places.items()]
+        return nw.from_native(native.project(", ".join(["*", *found])))
+    if kind.is_ibis():
+        array = kind.to_native_namespace().array
+        new |= {name: array(own)[native[at]] for name, (at, own) in items.items()}
+        new |= {name: array(own).index(native[at]) + 1 for name, (at, own) in places.items()}
+        return nw.from_native(native.mutate(**new))
+    if kind.is_pyspark():
+        from pyspark.sql import functions as f
+
+        array = {name: f.array(*map(f.lit, own)) for name, (_, own) in {**items, **places}.items()}
+        new |= {name: array[name][f.col(at)] for name, (at, _) in items.items()}
+        new |= {name: f.array_position(array[name], f.col(at)) for name, (at, _) in places.items()}
+        return nw.from_native(native.withColumns(new))
+    for name, (at, own) in items.items():
+        x, keys = nw.col(at), range(len(own))
+        new[name] = x.replace_strict([*keys], own) if kind.is_polars() else _of_interval(x, keys[1:], own)
+    for name, (at, own) in places.items():
+        x, keys = nw.col(at), range(1, len(own) + 1)
+        of_polars = kind.is_polars()
+        new[name] = x.replace_strict(own, [*keys], default=0) if of_polars else of_key(x, own, keys, nw.lit(0))
+    return frame.with_columns(**new)
+
+
+def _sql(values: Sequence[Any]) -> str:
+    """A list in SQL, where a number without an exponent would be decimal."""
+    texts = ["'" + one.replace("'", "''") + "'" if isinstance(one, str) else format(one, ".17e") for one in values]
+    return f"[{', '.join(texts)}]"
+
+
+def computed_once(frame: Any) -> Any:
+    """A frame whose columns are computed once; of several steps, Ibis would write one with each column many times."""
+    return nw.from_native(frame.to_native().view()) if frame.implementation.is_ibis() else frame
+
+
+# --------------------------------------------------------------------------------------------------
+# Columns
+# --------------------------------------------------------------------------------------------------
+
+
+class LazyColumn:
+    """A column of a lazy table, as expressions.
+
+    Parameters
+    ----------
+    name : str
+    dtype : narwhals.dtypes.DType
+    """
+
+    def __init__(self, name: str, dtype: Any) -> None:
+        self.name, self.dtype = name, dtype
+        self.cells = nw.col(name)
+        if dtype.is_float():
+            self.cells = nw.when(~self.cells.is_nan()).then(self.cells)
+
+    def _made_of(self, reading: Reading) -> tuple[nw.Expr, Any]:
+        """What a recipe makes of the cells, missing ones null, and its type: text, float64, or another one."""
+        if reading.recipe == "missing":
+            return nw.when(self.cells.is_null()).then(nw.lit(1.0)).otherwise(nw.lit(0.0)), nw.Float64
+        if reading.recipe == "date":
+            if self.dtype not in (nw.Date, nw.Datetime):
+                raise TypeError(
+                    f"column {self.name!r} holds {self.dtype}, and the fit read dates of it: convert it to dates or "
+                    "timestamps in the query"
+                )
+            return _part_of_date(self.cells, self.dtype, dict(reading.settings)["part"]).cast(nw.Float64), nw.Float64
+        if self.dtype in TEXT:
+            return self.cells.cast(nw.String), nw.String
+        if self.dtype.is_numeric() or self.dtype == nw.Boolean:
+            return self.cells.cast(nw.Float64), nw.Float64
+        return self.cells, self.dtype
+
+    def numbers(self, reading: Reading) -> nw.Expr:
+        """Cells as float64.
+
+        Raises
+        ------
+        TypeError
+            If the column holds something else.
+        """
+        cells, dtype = self._made_of(reading)
+        if dtype != nw.Float64:
+            held = "text" if dtype == nw.String else dtype
+            raise TypeError(
+                f"column {self.name!r} holds {held} where its family needs numbers: convert it in the query, a date "
+                "for example to days since a first day"
+            )
+        return cells
+
+    def categories(self, reading: Reading) -> tuple[nw.Expr, dict[Any, int]]:
+        """Cells as text or float64, and the codes of the categories of the same type; errors as for `numbers`."""
+        cells, dtype = self._made_of(reading)
+        kind: Any = {nw.String: str, nw.Float64: int | float}.get(dtype, ())
+        own = [(code, value) for code, value in enumerate(reading.categories or ()) if isinstance(value, kind)]
+        if kind == () or not (own or reading.others):
+            raise TypeError(
+                f"column {self.name!r} holds {self.dtype}, and its categories in the fit are of another type, such as "
+                f"{(reading.categories or ())[0]!r}: convert the column in the query"
+            )
+        return cells, {value if kind is str else float(value): code for code, value in own}
+
+
+def _part_of_date(cells: nw.Expr, dtype: Any, part: str) -> nw.Expr:
+    """A part of dates as a number, as `bayesnb.core.recipes.PARTS` has it."""
+    if part == "day":
+        found = _days(cells)
+        units = {"hour": 24.0, "minute": 1440.0, "second": 86400.0, "microsecond": 86400e6} if dtype != nw.Date else {}
+        for unit, number in units.items():
+            found = found + getattr(cells.dt, unit)().cast(nw.Float64) / number
+        return found
+    if part == "hour" and dtype == nw.Date:
+        return nw.when(~cells.is_null()).then(nw.lit(0))
+    found = getattr(cells.dt, part)()
+    # On Spark, narwhals counts Sunday as 0.
+    return (found.cast(nw.Int64) + 6) % 7 + 1 if part == "weekday" else found
+
+
+def _days(day: nw.Expr) -> nw.Expr:
+    """Days since 2000 in the Gregorian calendar, counted from March, so that leap days end a year."""
+    month = (day.dt.month().cast(nw.Int64) + 9) % 12
+    year = day.dt.year().cast(nw.Int64) - month // 10
+    whole = year * 365 + year // 4 - year // 100 + year // 400 + (month * 306 + 5) // 10 + day.dt.day()
+    return whole.cast(nw.Float64) - 730426.0
