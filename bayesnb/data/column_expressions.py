@@ -108,7 +108,7 @@ def _where(condition: Columns, value: Any, other: Any) -> Columns:
     return condition.each(lambda c, a, b: nw.when(c).then(_literal(a)).otherwise(_literal(b)), value, other)
 
 
-def _maximum(one: Any, other: Any) -> Columns:
+def _larger_of(one: Any, other: Any) -> Columns:
     first, second = (each if isinstance(each, Columns) else _constants(each) for each in (one, other))
     return first.each(lambda a, b: nw.when(a > b).then(a).otherwise(b), second)
 
@@ -146,7 +146,7 @@ Columns.array_library = (
         where=_where,
         searchsorted=lambda edges, x, side="left": x.each(lambda e: place_among(edges, e, side)),
         isnan=_of_each("is_null"),
-        maximum=_maximum,
+        maximum=_larger_of,
         log1p=lambda x: (1.0 + x).each(_method("log")),
         **{name: _of_each(name) for name in ("log", "exp", "sqrt", "abs", "sin", "cos", "floor")},
     ),

@@ -221,7 +221,7 @@ class Effects(PrintedFrame):
             axis.spines["left"].set_visible(True)
         if not alone:
             panels.heads([_title_of_panel(*each) for each in zip(whole, shown, strict=True)])
-        elif not panels.given:
+        else:
             panels.x_label(str(shown[0].column))
         panels.title(title)
         panels.y_label(f"log odds in {unit}")

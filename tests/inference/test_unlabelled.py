@@ -371,7 +371,7 @@ def agreement(labels, truth):
     [
         nb.MAP(),
         nb.MLE(),
-        nb.Gibbs(num_warmup=50, num_samples=500),
+        slow(nb.Gibbs(num_warmup=50, num_samples=500)),
         slow(nb.NUTS(num_warmup=300)),
     ],
     ids=lambda inference: type(inference).__name__,
