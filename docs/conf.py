@@ -71,7 +71,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": [], "gallery": []}
+html_sidebars = {"index": [], "gallery": [], "getting-started": []}
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "bayesnb"},

@@ -5,6 +5,7 @@ Its page shows it, and so does the gallery. The picture of a notebook is the fir
 that none of these fits have those of `sketches`.
 """
 
+import ast
 import base64
 import doctest
 import inspect
@@ -24,6 +25,7 @@ from sphinx.util.docutils import SphinxDirective
 
 FOLDER = Path(__file__).parent / "api" / "generated"
 RESOLUTION = 160
+CARD = 6.4  # largest width of a picture in the gallery, in inches
 FUNCTIONS = [name for name in reference.public_names() if name.startswith("bayesnb.plot_")]
 METHODS = [name for here, _ in reference.members_by_class().values() for name in here]
 DRAWN = FUNCTIONS + [name for name in METHODS if "figure = " in (inspect.getdoc(reference.find(name)) or "")]
@@ -36,23 +38,33 @@ def draw_all(app: Sphinx) -> None:
     for name in DRAWN:
         if name.removeprefix("bayesnb.") not in gallery:
             logging.getLogger(__name__).warning("%s is missing from docs/gallery.rst", name)
-        figure = draw(name)
-        if figure is None:
+        figures = draw(name)
+        if not figures:
             logging.getLogger(__name__).warning("no example in the docstring of %s makes a `figure`", name)
-        else:
-            _write(file_of(name), _png(figure))
+        for file, figure in zip((file_of(name), card_of(name)), figures, strict=False):
+            _write(file, _png(figure))
     for sketch in sketches.ALL:
         _write(f"{sketch.__name__}.png", _png(sketch()))
     for path in sorted((Path(__file__).parent / "notebooks").glob("*.ipynb")):
         _write(f"{path.stem}.png", first_picture(path))
 
 
-def draw(name: str) -> Figure | None:
-    """The last figure that the examples of a function's docstring make and call ``figure``."""
+def draw(name: str) -> list[Figure]:
+    """The last figure that the examples of a docstring make and call ``figure``, and that for a card; none without."""
     namespace: dict[str, Any] = {}
+    last = None
     for example in doctest.DocTestParser().get_examples(inspect.getdoc(reference.find(name)) or ""):
         exec(compile(example.source, f"<example of {name}>", "single"), namespace)
-    return namespace.get("figure")
+        last = example.source if example.source.startswith("figure = ") else last
+    if last is None:
+        return []
+    figure, tree = namespace["figure"], ast.parse(last)
+    if figure.get_figwidth() > CARD:
+        size = ast.parse(f"_(figsize=({CARD}, None))").body[0].value.keywords
+        call = tree.body[0].value
+        call.keywords = [each for each in call.keywords if each.arg != "figsize"] + size
+        exec(compile(ast.fix_missing_locations(tree), f"<card of {name}>", "exec"), namespace)
+    return [figure, namespace["figure"]]
 
 
 def first_picture(notebook: Path) -> bytes:
@@ -65,6 +77,11 @@ def first_picture(notebook: Path) -> bytes:
 def file_of(name: str) -> str:
     """Name of the file with the picture of a function or method."""
     return f"{name.removeprefix('bayesnb.')}.png"
+
+
+def card_of(name: str) -> str:
+    """Name of the file with its picture in the gallery, which is not wide."""
+    return f"{name.removeprefix('bayesnb.')}-card.png"
 
 
 def page_of(name: str) -> str:
@@ -94,7 +111,7 @@ class Gallery(SphinxDirective):
         for short in self.content:
             lines += [
                 f"   .. grid-item-card:: {short.removeprefix('results.')}",
-                f"      :img-top: /api/generated/{file_of(short)}",
+                f"      :img-top: /api/generated/{card_of(short)}",
                 f"      :img-alt: {summary(f'bayesnb.{short}')}",
                 f"      :link: /api/generated/{page_of(f'bayesnb.{short}')}",
                 "      :link-type: doc",

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import bayesnb as nb
 from bayesnb.cli import app, check_command
 from bayesnb.cli.csv_tables import read_csv, read_used_columns
+from bayesnb.data import lazy_table
 
 
 @pytest.fixture(scope="module")
@@ -616,3 +617,42 @@ def test_the_command_takes_the_numbers_of_the_function():
     of_command, of_function = (inspect.signature(thing).parameters for thing in (check_command, nb.check))
     assert of_command["replicates"].default == of_function["num_replicates"].default
     assert of_command["seed"].default == of_function["key"].default
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_parquet_files_are_fitted_and_predicted_as_csv(command, fitted, tmp_path, engine, monkeypatch):
+    pytest.importorskip(engine)
+    monkeypatch.setattr(lazy_table, "find_spec", lambda name: name == engine)
+    table, model = fitted
+    TABLE[:2].to_parquet(tmp_path / "a.parquet")
+    TABLE[2:].to_parquet(tmp_path / "b.parquet")
+    files, mine, out = tmp_path / "?.parquet", tmp_path / "mine.nc", tmp_path / "out.parquet"
+    result = command("fit", files, "--target", "kind", "--out", mine)
+    assert result.exit_code == 0, result.output
+    assert result.output.replace(str(mine), "") == command(
+        "fit", table, "--target", "kind", "--out", tmp_path / "other.nc"
+    ).output.replace(str(tmp_path / "other.nc"), "")
+    assert command("predict", mine, files, "--out", out).exit_code == 0
+    expected = pd.read_csv(io.StringIO(command("predict", model, table).stdout))
+    found = pd.read_parquet(out)
+    assert [*found] == [*TABLE, "proba_a", "proba_b", "prediction"]
+    assert found["prediction"].tolist() == expected["class"].tolist()
+    np.testing.assert_allclose(found[["proba_a", "proba_b"]], expected[["proba_a", "proba_b"]], rtol=1e-9)
+    assert [*tmp_path.glob(".*")] == []
+
+
+PARQUET_ERRORS = {
+    "there is no file 'none.parquet'": ["fit", "none.parquet", "--target", "kind"],
+    "y is 'kin', which is not a column of X": ["fit", "FILE", "--target", "kin"],
+    "is Parquet, whose cells have types: --missing": ["fit", "FILE", "--target", "kind", "--missing", "?"],
+    "is Parquet: give --out FILE.parquet, and no --interval": ["predict", "MODEL", "FILE"],
+}
+
+
+@pytest.mark.parametrize("words", PARQUET_ERRORS)
+def test_errors_of_parquet_files(command, fitted, tmp_path, words):
+    TABLE.to_parquet(tmp_path / "a.parquet")
+    names = {"FILE": tmp_path / "a.parquet", "MODEL": fitted[1]}
+    result = command(*(names.get(argument, argument) for argument in PARQUET_ERRORS[words]))
+    assert result.exit_code == 2
+    assert words in result.stderr

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.checks.same_draws import Z_COLUMNS, run_battery
-from bayesnb.core.arrays import close
+from bayesnb.core.arrays import close, middles_of_steps
 from bayesnb.core.checking import first_few, proportion, warns_once
 from bayesnb.core.deferred import jax
 from bayesnb.core.forest import how_many, number_of_panels
-from bayesnb.core.panels import grid_of_panels, muted
+from bayesnb.core.panels import grid_of_panels, muted, number_x_axis
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
 from bayesnb.families.formulas import log_prob
 from bayesnb.model.prior import CLASS_SITE
@@ -42,8 +42,8 @@ def _short_verdict(comparison: "Comparison") -> str:
     return f"{answer}: {FIRST_CLAUSE.split(comparison.reasons[0])[0]}{others}"
 
 
-def _curves(comparison: "Comparison", shown: Collection[str]) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """For each parameter shown, by label: its draws, a grid, and its exact density there."""
+def _curves(comparison: "Comparison", shown: Collection[str]) -> dict[str, tuple[np.ndarray, Any, np.ndarray, Any]]:
+    """For each parameter shown, by label: its draws, the range of its panel, a grid, and its exact density there."""
     labels, draws = comparison.exact.model.sites.scalar_labels(), comparison.sampled.draws()
     found = {}
     for site, marginal in comparison.exact.marginals().items():
@@ -51,9 +51,11 @@ def _curves(comparison: "Comparison", shown: Collection[str]) -> dict[str, tuple
             if label in shown:
                 values = draws[site][(..., *index)].ravel()
                 low, high = np.quantile(values, [0.001, 0.999])
-                grid = np.linspace(low, high, 200)
+                if np.isclose(low, high, rtol=1e-9, atol=0):
+                    low, high = low - 0.5, high + 0.5
+                grid = middles_of_steps((low, high), 200)
                 densities: Any = np.exp(log_prob(marginal, grid.reshape(-1, *[1] * len(index))))
-                found[label] = values, grid, densities[(..., *index)]
+                found[label] = values, (low, high), grid, densities[(..., *index)]
     return found
 
 
@@ -196,12 +198,11 @@ class Comparison(Printed):
         densities, heads = _curves(self, set(shown)), []
         panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, panels_across=panels_across)
         for axis, label in zip(panels.axes, shown, strict=True):
-            draws, grid, density = densities[label]
+            draws, ends, grid, density = densities[label]
             bars = {"color": muted(0.25), "edgecolor": muted(0.5), "linewidth": 0.3}
-            axis.hist(draws, bins=40, range=(grid[0], grid[-1]), density=True, **bars)
+            axis.hist(draws, bins=40, range=ends, density=True, **bars)
             axis.plot(grid, density, color="C0", linewidth=1.8)
-            axis.set_yticks([])
-            axis.locator_params(axis="x", nbins=3)
+            number_x_axis(axis, 3)
             heads.append(f"{label}\nz {largest['of'][label]} {largest['z'][label]:+.1f}")
         panels.heads(heads)
         number = how_many(len(shown), len(self.table), "parameter", "most different")
@@ -347,8 +348,9 @@ def compare(
 
 def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
     """Raise for posteriors that cannot be compared."""
-    require(exact, "the closed form of one model", "compare(exact, sampled), as exact,")
-    require(sampled, "draws of a sampler", "compare(exact, sampled), as sampled,")
+    of_models = "nb.compare_models({...}, X, y) to compare two models"
+    require(exact, "the closed form of one model", "compare(exact, sampled), as exact,", of_models)
+    require(sampled, "draws of a sampler", "compare(exact, sampled), as sampled,", of_models)
     proportion("error_rate", error_rate)
     if exact.classes.tolist() != sampled.classes.tolist():
         raise ValueError(f"the classes differ: {exact.classes.tolist()} and {sampled.classes.tolist()}")

@@ -24,6 +24,7 @@ from bayesnb.cli.csv_tables import (
     rows_with_label,
     without_unnamed,
 )
+from bayesnb.cli.parquet_tables import is_parquet, labelled_sample, opened_parquet, write_predictions
 from bayesnb.core.checking import listed, proportion
 from bayesnb.core.printing import DataTable, Paragraph, as_text, counted, width
 from bayesnb.core.sealed_files import replace_file
@@ -94,6 +95,13 @@ def _message_line(kind: str, message: Any, colour: str) -> None:
 # Arguments and options that several commands take
 # --------------------------------------------------------------------------------------------------
 
+TableOrParquet = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="A CSV file with a header, - for the standard input, or: penguins; or Parquet files, 'data/*.parquet'",
+    ),
+]
 TableFile = Annotated[
     str, typer.Argument(metavar="TABLE", help="A CSV file with a header, - for the standard input, or: penguins")
 ]
@@ -128,15 +136,25 @@ def _fit_exactly(
     *,
     to_sample: bool = False,
     **how: Any,
-) -> tuple[ExactPosterior, pd.DataFrame, pd.Series]:
-    """Choose a model of the table in a file, show it, and fit it in closed form; also the features and the labels.
+) -> tuple[ExactPosterior, tuple[Any, Any], pd.DataFrame, pd.Series]:
+    """Choose a model of the table in a file, show it, and fit it in closed form.
 
     If it is a model `to_sample`, columns whose family couples the classes, which NUTS does not take, are histograms.
+
+    Returns
+    -------
+    tuple
+        The posterior, the table and labels of its fit, and features and labels of rows in memory: of Parquet files some
+        at random, and of other tables all.
     """
-    drop, categorical = drop or [], categorical or []
-    named = without_unnamed(read_csv(table, text=[target], label=target, **how), [target, *drop, *categorical])
-    features, labels = rows_with_label(named, target, drop)
-    labels = labels_as_written(labels)
+    drop, categorical, given = drop or [], categorical or [], None
+    if is_parquet(table):
+        lazy, named, labels = labelled_sample(opened_parquet(table, _of_csv(how)), target)
+        features, given = named.drop(columns=drop, errors="ignore"), (lazy, target)
+    else:
+        named = without_unnamed(read_csv(table, text=[target], label=target, **how), [target, *drop, *categorical])
+        features, labels = rows_with_label(named, target, drop)
+        labels = labels_as_written(labels)
     dates = [] if to_sample else [name for name in dates_to_read(as_table(features)) if name not in categorical]
     model = choose_model(features, labels, categorical, how["decimal"], dates)
     if to_sample:
@@ -147,9 +165,15 @@ def _fit_exactly(
         typer.echo(f"Rows without a {labels.name}, left out: {unlabelled}")
     if cells := int(features.isna().to_numpy().sum()):
         typer.echo(f"Missing cells, skipped, which is exact if cells are missing at random: {cells}")
-    posterior: Any = fit(model, features, labels)
+    given = given or (features, labels)
+    posterior: Any = fit(model, *given)
     typer.echo(f"Closed form: log evidence {posterior.log_evidence:.4f}")
-    return posterior, features, labels
+    return posterior, given, features, labels
+
+
+def _of_csv(how: dict[str, Any]) -> list[Any]:
+    """The options for CSV files that are given."""
+    return [how["missing"], how["sep"] != ",", how["decimal"]]
 
 
 def read_model(path: Path) -> Posterior:
@@ -213,7 +237,7 @@ def _compare_command(
         _refuse_overwriting(out / "comparison.csv", table)
         out.mkdir(parents=True, exist_ok=True)  # before the sampler runs, so that a wrong path costs no time
         how: Any = {"missing": missing, "sep": sep, "decimal": decimal}
-        exact, features, labels = _fit_exactly(table, target, drop, categorical, to_sample=True, **how)
+        exact, _, features, labels = _fit_exactly(table, target, drop, categorical, to_sample=True, **how)
         typer.echo(f"NUTS: {chains} chains, {warmup} warm-up steps, {samples} draws each")
         sampler = NUTS(num_warmup=warmup, num_samples=samples, num_chains=chains)
         sampled = fit(exact.problem.model, features, labels, sampler, key=seed)
@@ -249,7 +273,7 @@ def _write_all(comparison: Comparison, features: Any, labels: Any, out: Path) ->
 
 
 def _fit_command(
-    table: TableFile,
+    table: TableOrParquet,
     target: TargetColumn,
     out: Annotated[Path, typer.Option(metavar="FILE", help="File for the posterior; it is overwritten.")] = Path(
         "model.nc"
@@ -263,7 +287,8 @@ def _fit_command(
     """Fit a model in closed form, learn a weight for each feature, and write the posterior.
 
     The labels choose a family for each column. No weights are learned from one class. More than 2,000 features share
-    one weight. bayesnb predict, bayesnb check and nb.load read the posterior.
+    one weight. Of Parquet files, 10,000 rows at random choose the families and the weights. bayesnb predict, bayesnb
+    check and nb.load read the posterior.
 
     The exit status is 0 for success, 2 if the table cannot be used.
 
@@ -271,14 +296,16 @@ def _fit_command(
     Examples:
       bayesnb fit train.csv --target species --out model.nc
       bayesnb fit train.csv --target species --drop id --categorical code --missing "?"
+      bayesnb fit "data/*.parquet" --target species
     """
     with _errors_in_a_line():
         _refuse_overwriting(out, table)
-        exact, *given = _fit_exactly(table, target, drop, categorical, missing=missing, sep=sep, decimal=decimal)
-        rows = read_rows(*given)
+        how: Any = {"missing": missing, "sep": sep, "decimal": decimal}
+        exact, given, *some = _fit_exactly(table, target, drop, categorical, **how)
+        rows = read_rows(*some)
         posterior: Any = weighted_or_plain(exact, rows)
         if posterior.feature_weights is not None and not posterior.feature_weights.shared:
-            proposed = propose_descriptions(exact.problem.model, *given)
+            proposed = propose_descriptions(exact.problem.model, *some)
             posterior = weighted_or_plain(exact_or_given(proposed, *given), rows)
             typer.echo("A weight for each feature, learned from the same rows (naive Bayes has weights of one):")
             typer.echo(posterior.weights.to_string(float_format="%.2f"))
@@ -293,9 +320,10 @@ def _fit_command(
 
 def _predict_command(
     model: ModelFile,
-    table: TableFile,
+    table: TableOrParquet,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="CSV file to write, by default the standard output.")
+        Path | None,
+        typer.Option(metavar="FILE", help="File to write, CSV or Parquet as TABLE; by default the standard output."),
     ] = None,
     missing: MissingText = None,
     sep: Separator = ",",
@@ -309,7 +337,7 @@ def _predict_command(
         typer.Option(metavar="CLASS=PROB", help="Probability of a class among these rows; once for each class."),
     ] = None,
 ) -> None:
-    """Predict the class of each row of a table, as CSV.
+    """Predict the class of each row of a table, as CSV; of Parquet files as Parquet, with the columns of the table.
 
     The columns are the most probable class and the probability of each class. With --interval, lower and upper ends
     follow. Columns of the table that the model does not use are ignored. With --class-probs, the classes have other
@@ -321,6 +349,7 @@ def _predict_command(
     Examples:
       bayesnb predict model.nc new.csv --out predictions.csv
       bayesnb predict model.nc new.csv --interval 0.89
+      bayesnb predict model.nc "new/*.parquet" --out scores.parquet
       bayesnb predict model.nc new.csv --class-probs sick=0.05 --class-probs well=0.95
     """
     with _errors_in_a_line():
@@ -328,6 +357,12 @@ def _predict_command(
         posterior = read_model(model)
         if class_probs:
             posterior = posterior.with_class_probs(_probs_by_label(class_probs, posterior.classes.tolist()))
+        if is_parquet(table):
+            if interval is not None or out is None or not is_parquet(out):
+                raise ValueError(f"{table!r} is Parquet: give --out FILE.parquet, and no --interval")
+            lazy = opened_parquet(table, _of_csv({"missing": missing, "sep": sep, "decimal": decimal}))
+            write_predictions(posterior, lazy, out)
+            return
         rows = read_used_columns(posterior.model, table, missing, sep=sep, decimal=decimal)
         proba = posterior.predict_proba(rows)
         found = pd.DataFrame(proba, columns=[f"proba_{label}" for label in posterior.classes])

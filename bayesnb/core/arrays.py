@@ -47,6 +47,12 @@ def probabilities(joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return result, highest + np.log(total)
 
 
+def middles_of_steps(ends: Sequence[float] | np.ndarray, number: int) -> np.ndarray:
+    """The middles of equal steps between two numbers. A density may be infinite at the ends of its support."""
+    low, high = ends
+    return low + (high - low) * (np.arange(number) + 0.5) / number
+
+
 def coordinate(labels: Sequence[Any]) -> np.ndarray:
     """Labels as an array that xarray can index and write: mixed types become text."""
     kinds = {type(label) for label in labels}

@@ -79,8 +79,8 @@ def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
         elif isinstance(value, str | bytes):
             raise TypeError(
                 f"column {column!r} holds text ({shortened(value)} in row {(rows.start or 0) + i}) where its family "
-                "needs numbers: use nb.Categorical() for categories, count words first (scikit-learn's "
-                "CountVectorizer), or convert it"
+                "needs numbers: give a number, None if it is missing, or fit the column as categories, "
+                "nb.Categorical(), or as counts of words (scikit-learn's CountVectorizer)"
             )
         elif (number := _as_float(value)) is not None:
             numbers[i] = number

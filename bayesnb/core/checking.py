@@ -38,6 +38,11 @@ def a_type(value: Any) -> str:
 def require_readable(name: str, value: Any) -> None:
     """Raise TypeError for arrays that NumPy cannot read: sparse ones of JAX, and those of other libraries on a GPU."""
     if is_jax(value):
+        if not is_traced(value) and value.is_deleted():
+            raise ValueError(
+                f"{name} is an array of JAX whose memory was given away, by delete() or by donate_argnums of jax.jit: "
+                "give an array that is still there"
+            )
         return
     if type(value).__module__.startswith("jax.experimental.sparse"):
         raise TypeError(f"{name} is {a_type(value)}, a sparse array of JAX: make a dense one of it, with .todense()")
@@ -83,13 +88,19 @@ def is_jax(x: Any) -> TypeGuard["jax.Array"]:
     return isinstance(x, getattr(sys.modules.get("jax"), "Array", ()))
 
 
+def is_traced(x: Any) -> bool:
+    """Whether a JAX array stands for one that a transformation of JAX will have."""
+    return isinstance(x, sys.modules["jax"].core.Tracer)
+
+
 def array_of_numbers(name: str, value: Any) -> np.ndarray:
     """An argument as an array of float64; TypeError if it holds something else."""
     require_readable(name, value)
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} is {value!r}: give numbers") from None
+        told = a_type(value) if "\n" in repr(value) else repr(value)
+        raise TypeError(f"{name} is {told}: give numbers") from None
 
 
 def by_label(value: Any) -> Any:
@@ -107,6 +118,11 @@ def known_probabilities(value: Any) -> Any:
         If they are no probabilities that sum to one.
     """
     value = by_label(value)
+    if hasattr(value, "draws") and hasattr(value, "posterior"):
+        raise TypeError(
+            f"class_probs is {a_type(value)}: take its posterior attribute, which has these class probabilities "
+            'already, or give its table["mean"]'
+        )
     probs = array_of_numbers("class_probs", list(value.values()) if isinstance(value, Mapping) else value)
     if probs.ndim != 1 or not (np.isfinite(probs) & (probs >= 0)).all():
         raise ValueError(f"class_probs is {value!r}: give a probability, zero or more, for each class")

@@ -14,6 +14,7 @@ from bayesnb.core.panels import (
     background,
     grid_of_panels,
     height_of_rows,
+    limit_ticks,
     muted,
     name_rows,
     panel_of_rows,
@@ -172,6 +173,7 @@ def forest(
     drawn: dict[str, Any] = {}
     for axis, panel, limits in zip(panels.axes, rows, ends, strict=True):
         _draw_panel(axis, panel, limits, drawn)
+        limit_ticks(axis, panels.panel_width)
     if title:
         panels.title(title)
     if drawn:

@@ -211,6 +211,9 @@ MARGIN = 0.1
 HANDLE = 5.8
 """Width of a legend's handle and the space around it, in letter heights."""
 
+TICK = 0.4
+"""Space that a number along an axis needs, in inches."""
+
 HEIGHT = 1.55
 """Height of a panel of a grid, in inches, without texts."""
 
@@ -487,6 +490,23 @@ def number_x_axis(axis: Any, ticks: int, *, powers: tuple[int, int] = (-3, 4), *
     axis.xaxis.get_major_locator().set_params(nbins=ticks, **options)
     axis.ticklabel_format(axis="x", useOffset=False, scilimits=powers)
     axis.xaxis.get_offset_text().set_fontsize(TINY)
+
+
+def limit_ticks(axis: Any, width: float) -> None:
+    """At most nine numbers below a panel of a width in inches, and no more than fit."""
+    axis.xaxis.get_major_locator().set_params(nbins=min(9, max(2, int(width / TICK))))
+
+
+def number_of_names(width: float) -> int:
+    """Names of columns that fit a panel of a width in inches if they are upright."""
+    return max(2, int(width * LINE / line_height(TINY)))
+
+
+def name_columns(axis: Any, names: Sequence[str], width: float) -> None:
+    """Names below a panel of a width in inches, upright where they do not fit side by side."""
+    upright = max(text_width(name, TINY) for name in names) > 0.9 * width / len(names)
+    axis.set_xticks(np.arange(len(names)), names, rotation=90 if upright else 0, fontsize=TINY)
+    axis.set_xlim(-0.5, len(names) - 0.5)
 
 
 def _dressed(axes: list[Any]) -> list[Any]:

@@ -187,7 +187,7 @@ def as_text(parts: Sequence[Piece], width: int) -> str:
     return "\n".join(line for part in parts for line in part.lines(width))
 
 
-PLURALS = {"class": "classes", "probability": "probabilities", "quantity": "quantities"}
+PLURALS = {"category": "categories", "class": "classes", "probability": "probabilities", "quantity": "quantities"}
 
 
 def counted(number: int, noun: str) -> str:

@@ -188,6 +188,13 @@ FIRST_LINE, NEXT_LINE = 2.0, 10.0
 """Seconds before the first line of text, and between further lines."""
 
 
+LONG = 10**7
+"""Least number of values whose computation may take seconds."""
+
+LATER = 1.0
+"""Seconds before the bar of such work."""
+
+
 @cache
 def _text_bar() -> "type[std.tqdm]":
     """Progress as lines of text, for an output that is no terminal. tqdm takes long to import."""
@@ -243,6 +250,19 @@ def progress_bar(
     from tqdm.auto import tqdm
 
     return tqdm(items, desc=what, unit=unit, total=total, disable=not asked, **options)
+
+
+@contextmanager
+def progress_if_long(what: str, unit: str, total: int, size: int) -> Iterator[Callable[[int], object]]:
+    """The progress of work on so many values; gives a function that counts units that are done.
+
+    The bar appears after `LATER` seconds and vanishes at the end. Work on fewer than `LONG` values has none.
+    """
+    if size < LONG:
+        yield lambda _: None
+        return
+    with progress_bar(what, unit, None, total=total, unit_scale=True, delay=LATER, leave=False) as bar:
+        yield bar.update
 
 
 @contextmanager

@@ -175,7 +175,7 @@ def _draw_matrix(axis: Any, values: np.ndarray, below: np.ndarray) -> None:
         # The layout need not measure what is inside a panel.
         axis.text(column, row, text, ha="center", va="center", fontsize=TINY, in_layout=False)
     right = np.arange(rows)
-    axis.bar(right, 0.94, 0.94, right - 0.47, fill=False, edgecolor=text_color(), linewidth=1.2)
+    axis.bar(right, 0.94, 0.94, right - 0.47, fill=False, edgecolor=text_color(), linewidth=1.2, clip_on=False)
     axis.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
     axis.tick_params(length=0)
     axis.spines["bottom"].set_visible(False)

@@ -106,6 +106,9 @@ class ArrangedTable(Table):
         cells = self.cells.stored_values(self.places[column], rows)
         return cells if recipe is None else recipe.made_of(cells)
 
+    def shown(self, column: int) -> np.ndarray:
+        return super().shown(column) if column in self.recipes else self.cells.shown(self.places[column])
+
     def declared_categories(self, column: int) -> tuple | None:
         return None if column in self.recipes else self.cells.declared_categories(self.places[column])
 

@@ -11,6 +11,7 @@ import numpy as np
 from bayesnb.core.arrays import weighted_values
 from bayesnb.core.cells import is_missing, shortened, unmask
 from bayesnb.core.checking import a_type, is_jax, listed, require_readable, sort_categories, warn, whole_number
+from bayesnb.core.device_arrays import DeviceArray
 from bayesnb.data.schema import warn_of_twins
 from bayesnb.data.tables import distinct
 
@@ -92,7 +93,7 @@ class Labels:
             return distinct(labels)
         return _label_array(sort_categories(set(labels.tolist())))
 
-    def codes(self, classes: np.ndarray, *, may_miss: bool = False) -> np.ndarray:
+    def codes(self, classes: np.ndarray, *, may_miss: bool = False) -> Any:
         """Position of each label among the classes, shape (rows,).
 
         Parameters
@@ -108,6 +109,10 @@ class Labels:
         """
         labels, missing = self.values, self.missing
         self._require_labels(may_miss=may_miss)
+        if isinstance(labels, DeviceArray):
+            if (there := labels.positions(classes)) is not None:
+                return there
+            labels = labels.copied
         if (position := _positions_by_number(labels, classes)) is not None:
             codes = position
             unknown = codes == -1
@@ -215,7 +220,7 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
         )
     if isinstance(table := nw.from_native(y, pass_through=True), nw.DataFrame | nw.LazyFrame):
         raise TypeError(f"{name} is a table with the columns {table.columns}: give one column, the labels")
-    labels = as_labels(y)
+    labels: Any = y if isinstance(y, DeviceArray) else as_labels(y)
     if labels.ndim != 1:
         raise ValueError(f"{name} has shape {labels.shape}: give one label for each row, shape ({num_rows},)")
     if len(labels) != num_rows:

@@ -12,11 +12,12 @@ import scipy.sparse
 
 from bayesnb.core.cells import Column, shortened
 from bayesnb.core.checking import a_type, is_jax, listed, near_matches, require_readable
-from bayesnb.core.deferred import jax
+from bayesnb.core.deferred import jax, jnp
+from bayesnb.core.device_arrays import DeviceArray, lies_on_device
 from bayesnb.core.number_form import NumberForm
 from bayesnb.core.printing import counted
 from bayesnb.data.labels import Labels, read_labels
-from bayesnb.data.tables import ArrayTable, FrameTable, SparseTable, Table, as_csr
+from bayesnb.data.tables import ArrayTable, DeviceTable, FrameTable, SparseTable, Table, as_csr
 from bayesnb.data.written_numbers import with_numbers
 
 # --------------------------------------------------------------------------------------------------
@@ -40,8 +41,11 @@ def check_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
     if sample_weight is None:
         return np.ones(num_rows)
     require_readable("sample_weight", sample_weight)
+    if getattr(getattr(sample_weight, "dtype", None), "kind", "") == "c":
+        raise TypeError("sample_weight holds complex numbers: give one real number for each row")
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        there = isinstance(sample_weight, DeviceArray)
+        weights = sample_weight if there else np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"sample_weight is {sample_weight!r}: give one number for each row") from None
     if weights.shape != (num_rows,):
@@ -75,7 +79,7 @@ TRACED = (
 
 
 def as_table(X: Any, name: str = "X") -> Table:
-    """Any kind of table as rows and named columns, without a copy unless it is in a GPU's memory.
+    """Any kind of table as rows and named columns, without a copy; an array in a GPU's memory stays there.
 
     Parameters
     ----------
@@ -139,6 +143,10 @@ def as_table(X: Any, name: str = "X") -> Table:
                 return SparseTable(as_csr(X.sparse.to_coo()), names, named=True)
             frame = as_frame(X.astype({name: kind.subtype for name, kind in sparse.items()}))
         return FrameTable(frame, names, named=True)
+    if lies_on_device(X) and X.ndim == 2 and X.size and not jnp.issubdtype(X.dtype, jnp.complexfloating):
+        # NumPy has no bfloat16.
+        cells = X if X.dtype.kind in "biuf" else X.astype(jnp.float32)
+        return DeviceTable(DeviceArray(cells), tuple(range(X.shape[1])))
     array = X if isinstance(X, np.ma.MaskedArray) else _as_array(X)
     first = array[:1].tolist()[0] if array.ndim == 1 and len(array) else None
     if isinstance(first, str | bytes):
@@ -294,17 +302,31 @@ def split_labels(X: Any, y: Any, features: Mapping[Any, tuple[Any, Any]] | None 
     """
     if not isinstance(y, str):
         return X, y
-    _require_column(y, _names_of_columns(X))
+    require_label_column(y, _names_of_columns(X), features)
+    if is_dask(X):
+        return X.drop(columns=[y]), X[y]
+    frame = nw.from_native(X)
+    return frame.drop(y).to_native(), frame[y].to_native()
+
+
+def require_label_column(y: str, columns: Iterable[Any], features: Mapping[Any, tuple[Any, Any]] | None = None) -> None:
+    """Raise for a name of the label's column that no column has, or that the model has as a feature."""
+    _require_column(y, columns)
     named = {name: columns for name, (_, columns) in (features or {}).items() if not isinstance(columns, slice)}
     if any(y in ([name] if columns is None else columns) for name, columns in named.items()):
         raise ValueError(
             f"column {y!r} holds the labels, and the model has it as a feature: leave it out of the model, with "
             f"from_frame(..., exclude=[{y!r}]) for a guessed model"
         )
-    if is_dask(X):
-        return X.drop(columns=[y]), X[y]
-    frame = nw.from_native(X)
-    return frame.drop(y).to_native(), frame[y].to_native()
+
+
+def require_weight_column(name: str, columns: Iterable[Any]) -> None:
+    """Raise ValueError for a name of the weights' column that no column has."""
+    if name not in (columns := list(columns)):
+        raise ValueError(
+            f"sample_weight is {name!r}, which is not a column of X{near_matches(name, columns)}: name the column "
+            f"of the weights, one of {listed(columns)}"
+        )
 
 
 def _names_of_columns(X: Any) -> Iterable[Any]:
@@ -441,6 +463,8 @@ def read_rows(
     X, y = split_labels(X, y, features)
     table = with_names(as_table(X), feature_names)
     num_rows = table.num_rows
+    if isinstance(table, DeviceTable):
+        y, sample_weight = table.beside(y, "biu"), table.beside(sample_weight, "biuf", np.float64)
     labels = None if y is None else read_labels(y, num_rows)
     return Rows(table, check_weights(sample_weight, num_rows), np.arange(num_rows), labels)
 

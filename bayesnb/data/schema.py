@@ -42,7 +42,7 @@ def with_other(column: Column, categories: tuple, other: bool) -> tuple:
 
 def shown_categories(table: Table, column: int) -> tuple:
     """The distinct values of a column, sorted, without missing cells."""
-    values = table.values(column, slice(None))
+    values = table.shown(column)
     if values.dtype.kind in "biuf":
         return tuple(np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values).tolist())
     distinct, _ = distinct_objects(values, table.names[column])
@@ -381,7 +381,8 @@ class Schema:
             table = with_numbers(table, forms, ((places[position], self.names([position])[0]) for position in read))
         if places == range(len(table.names)):
             return table
-        recipes = {at: column for column, at in self._position_of_derived.items() if not column.is_copy}
+        derived = self._position_of_derived.items()
+        recipes = {at: column for column, at in derived if not column.is_copy and places[at] >= 0}
         return ArrangedTable.of(table, self.names(range(len(self.columns))), places, recipes)
 
     @cached_property

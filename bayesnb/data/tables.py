@@ -13,7 +13,8 @@ import scipy.sparse
 
 from bayesnb.core.arrays import csr_pieces, csr_rows, without_duplicates
 from bayesnb.core.cells import Column, is_missing, require_hashable, to_numbers, unmask
-from bayesnb.core.deferred import pd
+from bayesnb.core.deferred import jnp, pd
+from bayesnb.core.device_arrays import DeviceArray, is_concrete
 from bayesnb.core.number_form import is_number
 
 # --------------------------------------------------------------------------------------------------
@@ -65,6 +66,8 @@ def _are_times(values: np.ndarray) -> bool:
 
 def distinct(values: np.ndarray) -> np.ndarray:
     """The distinct values, sorted. Whole numbers of a short range are counted, which is faster than sorting."""
+    if isinstance(values, DeviceArray):
+        return values.distinct()
     if values.dtype.kind in "iu" and values.size:
         least, largest = int(values.min()), int(values.max())
         if largest - least < values.size and abs(least) < 2**62:
@@ -192,6 +195,10 @@ class Table(ABC):
         shown[~counted] = None
         return shown
 
+    def shown(self, column: int) -> np.ndarray:
+        """Cells of one column, each of its values among them, of the rows that count."""
+        return self.values(column, slice(None))
+
     def remembering(self) -> "Table":
         """The table for some rows at a time, in which columns that occur several times are read once."""
         return self
@@ -282,6 +289,31 @@ class ArrayTable(Table):
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
         return unmask(self.cells[rows, column])
+
+
+@dataclass(frozen=True)
+class DeviceTable(ArrayTable):
+    """An array of JAX on a device, a `DeviceArray`; what is not computed there reads a copy."""
+
+    def shown(self, column: int) -> np.ndarray:
+        cells = self.cells.array[:, column]
+        if self.counted is not None:
+            cells = cells[jnp.asarray(getattr(self.counted, "array", self.counted))]
+        return DeviceArray(cells).distinct()
+
+    def take(self, rows: np.ndarray) -> ArrayTable:  # type: ignore[override]
+        counted = None if self.counted is None else self.counted[rows]
+        return ArrayTable(self.cells[rows], self.names, self.named, counted=counted)
+
+    def kind(self, column: int) -> str:
+        return "boolean" if self.cells.dtype == bool else "number"
+
+    def is_time(self, column: int) -> bool:
+        return False
+
+    def beside(self, values: Any, kinds: str, dtype: Any = None) -> Any:
+        """An array of JAX as a `DeviceArray` on the table's device, if its type is of some kinds; else as it is."""
+        return self.cells.beside(values, dtype) if is_concrete(values) and values.dtype.kind in kinds else values
 
 
 # --------------------------------------------------------------------------------------------------

@@ -8,6 +8,11 @@ from bayesnb.core.deferred import pd
 
 __all__ = ["anesthesia", "federalist", "penguins", "penguins_path"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 FINAL_WORDS = tuple(
     """
     according also although always an apt both by commonly consequently considerable(ly) direction enough innovation(s)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_non_negative, validate_data
 from bayesnb.core.arrays import PIECE_CELLS
 from bayesnb.core.cells import LARGEST_NUMBER, is_missing, unmask
 from bayesnb.core.checking import require_readable, warn
+from bayesnb.core.device_arrays import lies_on_device
 from bayesnb.core.number_form import is_number
 from bayesnb.core.running import num_threads, results_in_order
 from bayesnb.data.labels import as_labels
@@ -188,8 +189,7 @@ def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
     """Check a table whose columns may have any type. A frame keeps its columns; an array is checked by scikit-learn."""
     if isinstance(X, Table):
         return X
-    frame = as_frame(X)
-    if isinstance(frame, nw.DataFrame):
+    if isinstance(as_frame(X), nw.DataFrame) or lies_on_device(X):
         validate_data(estimator, X, skip_check_array=True, reset=reset)
         table = as_table(X)
         for number, what in ((table.num_rows, "sample"), (len(table.names), "feature")):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesnb.core.cells import OutsideSupport, warn_unseen
 from bayesnb.core.checking import known_probabilities, whole_number
 from bayesnb.data.labels import warn_of_absent_classes, warn_of_classes
-from bayesnb.data.read import Rows, as_table, check_weights, is_dask, read_rows, split_labels, with_names
+from bayesnb.data.read import Rows, as_table, check_weights, read_rows, split_labels, with_names
 from bayesnb.data.tables import SparseTable, Table, distinct
 from bayesnb.estimators.checked_input import check_classes, check_labels, read_mixed, with_fitted_columns
 from bayesnb.estimators.estimator import Estimator
@@ -19,7 +19,14 @@ from bayesnb.estimators.kept_rows import KeptRows, with_all_rows
 from bayesnb.families.family import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
-from bayesnb.inference.sources import read_dask, sample_dask
+from bayesnb.inference.sources import (
+    is_elsewhere,
+    is_long_on_device,
+    read_device,
+    read_elsewhere,
+    sample_device,
+    sample_elsewhere,
+)
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, read_for
 from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.posterior.belief import offers
@@ -182,14 +189,15 @@ class NaiveBayesClassifier(Estimator):
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Or a Dask array or data frame, whose statistics are counted partition by partition, with a label for each
-            row. Families are chosen, and weights of features learned, by 10,000 rows, drawn at random while the table
-            is read (`random_state`). Cells that a chosen family cannot hold count as missing.
+            Or a lazy table, as for `bayesnb.fit`, whose engine computes the statistics; a Dask array or data frame,
+            whose statistics are counted partition by partition; or a JAX array on a GPU. Each row has a label. Families
+            are chosen, and weights of features learned, by 10,000 rows, drawn at random while the table is read
+            (`random_state`). Cells that a chosen family cannot hold count as missing.
         y : array-like of shape (n_samples,)
-            Labels; the parameter `unlabelled` is the value of rows that have none. Of a Dask table a Dask collection in
-            the same partitions, or the name of the label's column.
+            Labels; the parameter `unlabelled` is the value of rows that have none. Of a lazy table the name of the
+            label's column; of a Dask table that, or a Dask collection in the same partitions.
         sample_weight : array-like of shape (n_samples,), optional
-            Of a Dask table a Dask collection in the same partitions.
+            Of a lazy table the name of a column; of a Dask table a Dask collection in the same partitions.
         feature_names : array-like of shape (n_features,), optional
             As for `BernoulliNB`.
 
@@ -197,16 +205,18 @@ class NaiveBayesClassifier(Estimator):
         -------
         self
         """
-        if not is_dask(X):
+        of_device = self.unlabelled is None and is_long_on_device(X)
+        if not (of_device or is_elsewhere(X)):
             return super().fit(X, y, sample_weight, feature_names=feature_names)
+        sample, read = (sample_device, read_device) if of_device else (sample_elsewhere, read_elsewhere)
         with self._all_or_nothing():
             self._kept = None
-            rows, given, weight = sample_dask(X, y, sample_weight, self._key())
+            rows, given, weight = sample(X, y, sample_weight, self._key())
             table = with_names(self._read(rows, reset=True), feature_names)
             labels = check_labels(given, table.num_rows).data
             self._check_weighing()
             model, check = self._model(table, labels, weight), self._inference().check
-            problem = read_dask(model, X, y, sample_weight, None, check, feature_names)
+            problem = read(model, X, y, sample_weight, None, check, feature_names)
             self.classes_ = check_classes(problem.model.schema.classes, self.unlabelled)
             warn_of_classes(self.classes_)
             self._settle(problem)

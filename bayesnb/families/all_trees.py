@@ -7,15 +7,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import xlogy
 
-from bayesnb.core.arrays import csr_of_ones, log
+from bayesnb.core.arrays import log
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import log_rising
 from bayesnb.core.running import results_in_order
 from bayesnb.families.family import Axes, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.joint_categorical import JointCategories
+from bayesnb.families.needs import PairFrequencies, RowWeight
 from bayesnb.families.spanning_trees import edge_probabilities, log_sum_over_trees, log_sums_near
-from bayesnb.families.statistics import Statistics, clear_rounding, entries_of
+from bayesnb.families.statistics import Statistics, clear_rounding
 
 # --------------------------------------------------------------------------------------------------
 # Values of all columns, concatenated: those of the first column, a value for missing, those of the second, ...
@@ -210,12 +211,8 @@ class AllTrees(JointCategories):
         # The evidence of the trees does not split by class: each class gets an equal part.
         return alone.sum(axis=-1, keepdims=True) + of_trees[..., None] / np.shape(self.counts)[-3]
 
-    def statistics(self, x: np.ndarray, membership: Any) -> _PairCounts:
-        row, owner, weight = entries_of(membership)
-        places, size = self._places(x[row]), len(self._column)
-        of_classes = csr_of_ones(places + size * owner[:, None], size * membership.shape[1])
-        total = (of_classes.T.multiply(weight) @ csr_of_ones(places, size)).toarray()
-        return _PairCounts(np.asarray(membership.sum(axis=0))[:, None], total.reshape(-1, size, size))
+    def needs(self) -> Any:
+        return _PairCounts(RowWeight(), PairFrequencies(self._places, size=len(self._column)))
 
     def missing_as_values(self, statistics: _PairCounts) -> Any:
         return statistics.total.diagonal(axis1=-2, axis2=-1).sum(axis=0)[_starts(self.sizes)[1:] - 1]

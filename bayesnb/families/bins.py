@@ -14,7 +14,8 @@ from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.families.categories import Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Axes, Family, Parameters, distributions
-from bayesnb.families.statistics import Counts, class_sums
+from bayesnb.families.needs import Afterwards, Sums, needs_of_formula
+from bayesnb.families.statistics import Counts
 
 # --------------------------------------------------------------------------------------------------
 # Bins of real numbers with an open tail on each side: the part of a number, and the density within it
@@ -82,7 +83,7 @@ class Bins:
         return float(-np.expm1(-TAIL_SHAPE * np.log1p(self.edges[0] / float(self.widths[0])))) if ends else 1.0
 
     @cached_property
-    def _log_height(self) -> np.ndarray:
+    def log_height(self) -> np.ndarray:
         """Log density of each part beside or within the bins, shape (size,)."""
         height = -np.log(self.widths)
         for tail in [0, -1][not self.has_lower_tail :]:
@@ -101,19 +102,25 @@ class Bins:
     def log_density(self, x: Any, codes: Any = None) -> Any:
         """Log density of each number within its part, zero for NaN; with the codes where they are known."""
         xp, _ = namespace(x)
-        x = x.astype(np.float64)
         codes = self.codes(x) if codes is None else codes
         missing = xp.isnan(codes)
         places = xp.where(missing, 0, codes).astype(int)
-        width, height = xp.asarray(self.widths)[places], xp.asarray(self._log_height)[places]
-        beyond = xp.maximum(xp.maximum(self.edges[0] - x, x - self.edges[-1]), 0.0)
+        return xp.where(missing, 0.0, xp.asarray(self.log_height)[places] + self.log_fall(x))
+
+    def log_fall(self, x: Any) -> Any:
+        """Log density of each number less that of its part beside or within the bins; zero within them."""
+        xp, _ = namespace(x)
+        x, lowest = x.astype(np.float64), self.edges[0]
+        beyond = xp.maximum(xp.maximum(lowest - x, x - self.edges[-1]), 0.0)
+        below_zero = 0.0
         if self.from_zero:
-            low = 0.0 if self.has_lower_tail else self.edges[0]
+            low = 0.0 if self.has_lower_tail else lowest
             beyond = xp.where(x < low, low - x, beyond)
-            height = xp.where(x < low, np.log(BELOW_ZERO * TAIL_SHAPE) - xp.log(width), height)
+            drop = np.log(BELOW_ZERO * TAIL_SHAPE) - np.log(self.widths[0]) - self.log_height[0]
+            below_zero = xp.where(x < low, drop, 0.0)
+        width = xp.where(x < lowest, self.widths[0], self.widths[-1])
         # The difference of logarithms is accurate near both ends of float64.
-        found = height + (TAIL_SHAPE + 1) * (xp.log(width) - xp.log(width + beyond))
-        return xp.where(missing, 0.0, found)
+        return below_zero + (TAIL_SHAPE + 1) * (xp.log(width) - xp.log(width + beyond))
 
     def draws(self, codes: Any, uniform: Any) -> Any:
         """Numbers of the parts with these codes, where `uniform` is uniform between zero and one.
@@ -531,10 +538,14 @@ class BinnedFamily(ConjugateFamily):
     def likelihood(self, prob: Any) -> "dist.Distribution":
         return distributions.Binned(prob, self._bins)
 
-    def statistics(self, x: Any, membership: Any) -> Counts:
-        codes = self._bins.codes(x)
-        counted = self._of_codes.statistics(codes, membership)
-        return replace(counted, log_base=class_sums(self._bins.log_density(x, codes), membership))
+    def needs(self) -> Any:
+        bins = self._bins
+        counted = needs_of_formula(bins.codes, self._of_codes.needs())
+        return Afterwards(self._with_log_base, (counted, Sums(terms=bins.log_fall)))
+
+    def _with_log_base(self, found: tuple[Counts, np.ndarray]) -> Counts:
+        counted, fall = found
+        return replace(counted, log_base=counted.total @ self._bins.log_height + fall)
 
     def possible(self, statistics: Counts) -> Any:
         return self._of_codes.possible(statistics)

@@ -14,9 +14,10 @@ from bayesnb.core.logarithms import SampledParameters, beta_mode, log_and_log_re
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import BOOLEAN, NONNEGATIVE_INTEGER
-from bayesnb.families.kernels import Distinct, ValueTable, look_up_cells, look_up_in_jax, times
+from bayesnb.families.kernels import ValueTable, look_up_cells, look_up_in_jax, times
 from bayesnb.families.mutual_information import divergence
-from bayesnb.families.statistics import Counts, clear_rounding, count_cells
+from bayesnb.families.needs import Afterwards, CellWeight, Frequencies, Sums
+from bayesnb.families.statistics import Counts, clear_rounding
 
 # --------------------------------------------------------------------------------------------------
 # The Dirichlet distribution along the last axis: evidence, mode, and the families that have it as their prior
@@ -160,7 +161,7 @@ class TableFamily(ConjugateFamily):
     >>> isinstance(nb.Bernoulli(), nb.families.TableFamily)
     True
     >>> posterior = nb.fit(nb.Bernoulli(), [[1], [1], [0]], ["a", "a", "b"])
-    >>> posterior.problem.posterior.families[0].concentrations()  # weights of 0 and 1, by class and column
+    >>> posterior.problem.posterior.families[0].concentrations()  # of 0 and 1, by class and column
     array([[[1., 3.]],
     <BLANKLINE>
            [[2., 1.]]])
@@ -288,10 +289,9 @@ class Bernoulli(BetaFamily, TableFamily):
     def trials(self, statistics: Counts) -> tuple[Any, Any]:
         return statistics.total, statistics.n - statistics.total
 
-    def statistics(self, x: Any, membership: Any) -> Counts:
+    def needs(self) -> Any:
         # The weights of ones and of all cells may be summed, and so rounded, in different orders.
-        counted = count_cells(x, membership)
-        return counted.with_all_ones(counted.n)
+        return Afterwards(lambda counted: counted.with_all_ones(counted.n), Counts(CellWeight(), Sums(), 0.0))
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         prob = np.asarray(parameters["prob"])
@@ -371,11 +371,8 @@ class Categorical(DirichletFamily, TableFamily):
     def by_value(self, statistics: Counts) -> Any:
         return statistics.total
 
-    def statistics(self, x: np.ndarray, membership: Any) -> Counts:
-        weights = Distinct.of_codes(x, self._size).weights(membership)
-        total = np.ascontiguousarray(np.moveaxis(weights.reshape(x.shape[1], self._size, -1), -1, 0))
-        n = total.sum(axis=-1)
-        return Counts(n, total, 0.0 * n)
+    def needs(self) -> Any:
+        return Afterwards(_counts_of_codes, Frequencies(size=self._size))
 
     def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         prob = np.asarray(parameters["prob"])
@@ -393,3 +390,8 @@ class Categorical(DirichletFamily, TableFamily):
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         return divergence(class_prob, np.asarray(parameters["prob"]))
+
+
+def _counts_of_codes(total: np.ndarray) -> Counts:
+    n = total.sum(axis=-1)
+    return Counts(n, total, 0.0 * n)

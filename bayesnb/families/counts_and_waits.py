@@ -57,7 +57,7 @@ class _RateFamily(ExponentialFamily, ConjugateFamily):
     def on_scale_of(self, pooled: Counts) -> Self:
         number, time = self.events(pooled)
         wait = safe_ratio(time, number)
-        return with_defaults(self, rate=self.concentration * np.where(wait > 0, wait, 1.0))
+        return with_defaults(self, rate=self.concentration * namespace(wait)[0].where(wait > 0, wait, 1.0))
 
     def update(self, statistics: Counts) -> Self:
         number, time = self.events(statistics)

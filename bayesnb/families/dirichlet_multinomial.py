@@ -11,8 +11,9 @@ from bayesnb.core.arrays import row_pieces, sums_at
 from bayesnb.core.deferred import dist, jnp, namespace, pytree
 from bayesnb.core.logarithms import log_rising
 from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample, distributions
-from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
-from bayesnb.families.words import Documents, WordFamily, log_coefficient, log_dirichlet_multinomial
+from bayesnb.families.needs import Afterwards, RowWeight, Sums, ValueCounts
+from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally
+from bayesnb.families.words import LOG_COEFFICIENT, Documents, WordFamily, log_dirichlet_multinomial, row_totals
 
 MAX_STEPS = 1000
 """Largest number of steps of the fit of one class; a few tens suffice if Newton's steps are accepted."""
@@ -117,8 +118,9 @@ class DirichletMultinomial(WordFamily):
     def likelihood(self, concentration: Any, total_count: Any = 1) -> "dist.Distribution":
         return distributions.WordCounts(concentration, total_count=total_count)
 
-    def statistics(self, x: Any, membership: np.ndarray) -> Levels:
-        return levels(x, membership, log_coefficient(x))
+    def needs(self) -> Any:
+        counts = (ValueCounts(zeros=False), ValueCounts(row_totals, zeros=False))
+        return Afterwards(_levels, (RowWeight(), Sums(), LOG_COEFFICIENT, *counts))
 
     def possible(self, statistics: Levels) -> Any:
         negative = np.zeros(statistics.n.shape, dtype=bool)
@@ -385,3 +387,23 @@ def _newton(likelihood: _OneClass, alpha: np.ndarray, gradient: np.ndarray, line
     step = across * (of_sum * (alpha @ scaled) / (1 + of_sum * (alpha @ across))) - scaled
     climbs = np.isfinite(step).all() and step @ gradient > 0
     return np.clip(step, -LONGEST_STEP, LONGEST_STEP) if climbs else None
+
+
+def _levels(counted: tuple[Any, ...]) -> Levels:
+    """Levels, from the weight of the rows, sums, log coefficients, and how often each count and each length occurs."""
+    n, total, log_base, words, lengths = counted
+    width = total.shape[1]
+    # The column after the last word holds the length.
+    of_words = words.place + words.place // width
+    place = np.concatenate([of_words, lengths.place * (width + 1) + width])
+    number, weight = (np.concatenate([getattr(words, name), getattr(lengths, name)]) for name in ("number", "weight"))
+    place, number, weight = (values[weight != 0] for values in (place, number, weight))
+    # A fraction x counts as above all levels, because the gamma functions give for every x > 0: log rising(a, x) = sum
+    # of log(a + k) over the 16 levels + log Gamma(a + x) - log Gamma(a + 16).
+    broken = number != np.rint(number)
+    reached = [np.flatnonzero((number > level) | broken) for level in range(LEVELS)]
+    low = np.concatenate(reached)
+    level = np.repeat(np.arange(float(LEVELS)), [len(entries) for entries in reached])
+    high = np.flatnonzero((number > LEVELS) | broken)
+    beyond = Tally.of(place[high], number[high], weight[high])
+    return Levels(n, total, log_base, Tally.of(place[low], level, weight[low]), beyond)

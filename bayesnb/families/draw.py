@@ -1,5 +1,6 @@
 """Draws of NumPyro's distributions by NumPy."""
 
+import math
 from collections.abc import Callable, Sequence
 from functools import singledispatch
 from itertools import accumulate
@@ -9,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.deferred import compiled, dist, jax
+from bayesnb.core.running import progress_if_long
 from bayesnb.families.binned import draw_tree_cells
 from bayesnb.families.distributions import (
     AnyTree,
@@ -35,6 +37,10 @@ def draw(distribution: dist.Distribution, rng: np.random.Generator, sample_shape
     return np.asarray(_draw_by_formula(distribution, rng, (*sample_shape, *distribution.batch_shape)))
 
 
+GAMMAS = 2**16
+"""Least number of gamma variables that are drawn together, if there are so many."""
+
+
 def log_gammas(concentration: Any, rng: np.random.Generator, shape: tuple[int, ...] | None = None) -> np.ndarray:
     """Logarithms of independent gamma variables of rate one, which do not underflow.
 
@@ -49,9 +55,19 @@ def log_gammas(concentration: Any, rng: np.random.Generator, shape: tuple[int, .
     """
     concentration = np.asarray(concentration)
     shape = concentration.shape if shape is None else shape
-    log_whole = np.log(rng.standard_gamma(concentration + 1, shape))
-    with np.errstate(divide="ignore"):  # a concentration of zero gives zero, whose logarithm is -inf
-        return log_whole + np.log(rng.uniform(size=shape)) / concentration
+    concentration, found = np.broadcast_to(concentration, shape), np.empty(shape)
+    # Many in pieces, which need less memory: first all gamma variables, then all uniform ones.
+    leading = max((k for k in range(len(shape)) if math.prod(shape[k:]) >= GAMMAS), default=0)
+    places = [*np.ndindex(shape[:leading])]
+    with progress_if_long("drawing parameters", "step", 2 * len(places), found.size) as count:
+        for at in places:
+            found[at] = np.log(rng.standard_gamma(concentration[at] + 1))
+            count(1)
+        for at in places:
+            with np.errstate(divide="ignore"):  # a concentration of zero gives zero, whose logarithm is -inf
+                found[at] += np.log(rng.uniform(size=found[at].shape)) / concentration[at]
+            count(1)
+    return found
 
 
 def _by_jax(distribution: dist.Distribution, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from bayesnb.families.family import Family, Parameters
-from bayesnb.families.hyperparameters import filled_cells
+from bayesnb.families.hyperparameters import filled_cells, some_cell
 from bayesnb.families.kernels import densities_by_formula, densities_by_product, natural_parameters, times
-from bayesnb.families.statistics import Counts, Statistics, class_sums, observed_weight
+from bayesnb.families.needs import CellWeight, Sums
+from bayesnb.families.statistics import Counts
 
 # --------------------------------------------------------------------------------------------------
 # Exponential families: densities as products of sufficient statistics and natural parameters
@@ -124,21 +123,19 @@ class ExponentialFamily(Family):
         """
         return None
 
-    def statistics(self, x: Any, membership: Any) -> Statistics:
-        observed, cells = filled_cells(self, x)
+    def needs(self) -> Any:
+        filler = some_cell(self)
+        total, log_base = (Sums(terms=each, filler=filler) for each in (self._tuple_of_terms, self.log_base))
+        return Counts(CellWeight(), total, log_base)
 
-        def summed(values: Any) -> Any:
-            return class_sums(np.where(observed, values, 0.0), membership)
-
-        terms = self.terms(cells)
+    def _tuple_of_terms(self, x: Any) -> tuple[Any, ...]:
+        terms = self.terms(x)
         if not isinstance(terms, tuple):
             raise TypeError(
                 f"terms of {type(self).__name__} gives one array: give a tuple of arrays, one for each natural "
                 "parameter, as in return (x,)"
             )
-        sums = [summed(term) for term in terms]
-        total = sums[0] if len(sums) == 1 else np.stack(sums, axis=-1)
-        return Counts(observed_weight(x, membership), total, summed(self.log_base(cells)))
+        return terms
 
     def log_likelihood(self, parameters: Parameters, statistics: Any) -> Any:
         natural, log_partition = natural_parameters(self, parameters)

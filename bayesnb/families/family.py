@@ -15,6 +15,7 @@ import numpy as np
 from bayesnb.core.arrays import dense
 from bayesnb.core.checking import Params, is_jax
 from bayesnb.core.deferred import Deferred, compiled, dist, float64, jax, jnp, map_tree
+from bayesnb.families.host_sums import CountedFamily
 from bayesnb.families.hyperparameters import (
     REAL,
     broadcast_hyperparameter,
@@ -25,7 +26,7 @@ from bayesnb.families.hyperparameters import (
     spread_over_categories,
 )
 from bayesnb.families.mutual_information import chance_information, information_from_likelihood, tables_by_chance
-from bayesnb.families.statistics import Counts, Statistics
+from bayesnb.families.statistics import Counts
 
 if TYPE_CHECKING:
     from bayesnb.families import distributions, formulas
@@ -38,14 +39,7 @@ else:
 #
 # A family is a frozen record whose fields are the hyperparameters of its prior. Subclass `Family`, or
 # `ExponentialFamily` if its density has sufficient statistics, and `ConjugateFamily` if the posterior has the prior's
-# type. Register the class as a pytree, and everything else in the package works with it::
-#
-#     @jax.tree_util.register_dataclass
-#     @dataclass(frozen=True)
-#     class Exponential(ExponentialFamily, ConjugateFamily):
-#         concentration: Hyperparameter = 1.0
-#         rate: Hyperparameter = 1.0
-#         ...
+# type, and register the class as a pytree.
 #
 # Inside a fitted model every field is an array of shape (classes, columns), or (classes, columns, categories) where a
 # column has categories. The methods must work for any leading axes: the package calls them for one column, for one
@@ -72,7 +66,7 @@ type Sample = Callable[[str, dist.Distribution], Any]
 
 
 @dataclass(frozen=True)
-class Family(Params, ABC):
+class Family(CountedFamily, Params, ABC):
     """Distribution of the cells of a column given the class, with a prior on its parameters.
 
     Class attributes a subclass may set:
@@ -169,19 +163,6 @@ class Family(Params, ABC):
         """Distribution of a cell (of a row of the block, for a joint family) given the parameters."""
 
     @abstractmethod
-    def statistics(self, x: Any, membership: Any) -> Statistics:
-        """Sufficient statistics of rows.
-
-        Parameters
-        ----------
-        x : array, shape (rows, columns)
-            Missing cells are NaN. CSR arrays come only to families that take them.
-        membership : array, shape (rows, classes)
-            Weight of each row in each class, so that ``membership.T @ values`` has the weighted sums of each class. It
-            is a SciPy array, which NumPy's functions take like its own, where each row is in one class.
-        """
-
-    @abstractmethod
     def log_likelihood(self, parameters: Parameters, statistics: Any) -> Any:
         """Log density of all the rows behind the statistics, shape (..., classes, columns).
 
@@ -192,7 +173,7 @@ class Family(Params, ABC):
 
     def possible(self, statistics: Any) -> Any:
         """Which cells of (classes, columns) hold statistics that some table could have given."""
-        return np.asarray(statistics.n) >= 0
+        return statistics.n >= 0
 
     def beyond_float64(self, statistics: Any) -> tuple[np.ndarray, str] | None:
         """What float64 does not hold: the means (classes, columns) of cells that are too far from zero, or too narrow.
@@ -204,8 +185,7 @@ class Family(Params, ABC):
         -------
         tuple of array and str, or None
             NaN for the other classes and columns; and what is wrong, after the column's name, and what helps, with
-            ``{mean}`` in it. None, the
-            default, if that cannot happen.
+            ``{mean}`` in it. None, the default, if that cannot happen.
         """
         return None
 

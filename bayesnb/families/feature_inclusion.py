@@ -1,6 +1,7 @@
 """Features whose distribution may not depend on the class."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar, Self
 
@@ -10,6 +11,7 @@ from scipy.special import expit, logit
 from bayesnb.core.deferred import namespace, pytree
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import JointFamily, Parameters, formulas
+from bayesnb.families.host_sums import stated_needs
 from bayesnb.families.hyperparameters import accepts_fractions, given, support_of
 
 # --------------------------------------------------------------------------------------------------
@@ -54,6 +56,7 @@ class FeatureInclusion(ConjugateFamily):
     own_support: ClassVar[Any] = property(lambda self: support_of(self.family))
     fractional: ClassVar[Any] = property(lambda self: accepts_fractions(self.family))
     whole_rows: ClassVar[Any] = property(attrgetter("family.whole_rows"))
+    needs: ClassVar[Any] = property(lambda self: partial(stated_needs, self.family))
     statistics: ClassVar[Any] = property(attrgetter("family.statistics"))
     possible: ClassVar[Any] = property(attrgetter("family.possible"))
     prior: ClassVar[Any] = property(attrgetter("family.prior"))

@@ -13,8 +13,9 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.family import Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import POSITIVE, with_defaults
-from bayesnb.families.moments import Moments, moments
+from bayesnb.families.moments import Moments
 from bayesnb.families.mutual_information import gaussian_information, gaussians_by_chance
+from bayesnb.families.needs import CentredSquares
 from bayesnb.families.statistics import ROUNDING
 from bayesnb.serve.scorer import StudentT
 
@@ -38,11 +39,12 @@ GROUP = 8
 """Number of factors that share a logarithm, because multiplying is faster."""
 
 
-def default_rate(pooled: Moments) -> np.ndarray:
+def default_rate(pooled: Moments) -> Any:
     """Default `rate` given the moments of all classes together; a constant column takes its own magnitude for s."""
+    xp, _ = namespace(pooled.mean)
     variance = pooled.variance
-    magnitude = np.where(pooled.mean == 0, 1.0, pooled.mean**2)
-    return RATE * np.where(variance > 0, variance, magnitude)
+    magnitude = xp.where(pooled.mean == 0, 1.0, pooled.mean**2)
+    return RATE * xp.where(variance > 0, variance, magnitude)
 
 
 def too_narrow(pooled: Moments) -> tuple[np.ndarray, str]:
@@ -432,8 +434,8 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     def origin(self, parameters: Parameters) -> Any:
         return parameters["mean"]
 
-    def statistics(self, x: np.ndarray, membership: Any) -> Moments:
-        return moments(x, membership)
+    def needs(self) -> Any:
+        return CentredSquares()
 
     def possible(self, statistics: Moments) -> Any:
         return (statistics.n >= 0) & (statistics.ssd >= 0)
@@ -597,8 +599,8 @@ class LogNormal(Gaussian):
     def log_base(self, x: Any, origin: Any) -> Any:
         return -_logs_of_cells(x)
 
-    def statistics(self, x: np.ndarray, membership: Any) -> Moments:
-        return super().statistics(_logs_of_cells(x), membership)
+    def needs(self) -> Any:
+        return CentredSquares(_logs_of_cells)
 
     def on_scale_of(self, pooled: Moments) -> Self:
         # A change of unit shifts all logarithms, so that their magnitude is no scale for a constant column.

@@ -11,6 +11,7 @@ from bayesnb.families.categories import Categorical, DirichletFamily
 from bayesnb.families.family import Axes, Parameters, distributions
 from bayesnb.families.joint_categorical import MOST, JointCategories
 from bayesnb.families.kernels import look_up_cells
+from bayesnb.families.needs import Afterwards, needs_of_formula
 from bayesnb.families.statistics import Counts
 
 # --------------------------------------------------------------------------------------------------
@@ -173,10 +174,16 @@ class Given(DirichletFamily, JointCategories):
     def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
         return _child_given_parent(parameters["prob"], observed)
 
-    def statistics(self, x: np.ndarray, membership: Any) -> _CountsGivenParent:
-        shape = np.shape(self.concentration)
-        counted = Categorical(_one_axis(self.concentration)).statistics(_codes(x, shape)[:, None], membership)
-        return _CountsGivenParent(counted.n, counted.total.reshape(-1, *shape[-2:]), counted.log_base)
+    def needs(self) -> Any:
+        of_codes = Categorical(_one_axis(self.concentration)).needs()
+        return Afterwards(self._by_parents, needs_of_formula(self._code_of_row, of_codes))
+
+    def _code_of_row(self, x: Any) -> Any:
+        return _codes(x, np.shape(self.concentration))[..., None]
+
+    def _by_parents(self, counted: Counts) -> _CountsGivenParent:
+        total = counted.total.reshape(-1, *np.shape(self.concentration)[-2:])
+        return _CountsGivenParent(counted.n, total, counted.log_base)
 
     def missing_as_values(self, statistics: Counts) -> Any:
         return (statistics.total[:, -1].sum(),)

@@ -24,7 +24,9 @@ from bayesnb.families.family import (
     parameter_names,
 )
 from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.host_sums import stated_needs
 from bayesnb.families.hyperparameters import Support, broadcast_hyperparameter, filled_cells, given, support_of
+from bayesnb.families.needs import needs_of_formula
 from bayesnb.families.statistics import Counts, Statistics
 from bayesnb.serve.scorer import StudentT
 
@@ -202,14 +204,12 @@ class Hurdle(ConjugateFamily):
         """The family of the indicator of non-zero cells."""
         return Bernoulli(self.concentration1, self.concentration0)
 
-    def statistics(self, x: Any, membership: Any) -> _HurdleStatistics:
-        nonzero, values = _zeros_apart(x)
-        return _HurdleStatistics(
-            self._of_zeros.statistics(nonzero, membership), self.family.statistics(values, membership)
-        )
+    def needs(self) -> Any:
+        nonzero = needs_of_formula(_is_nonzero, self._of_zeros.needs())
+        return _HurdleStatistics(nonzero, needs_of_formula(_without_zeros, stated_needs(self.family)))
 
     def possible(self, statistics: _HurdleStatistics) -> Any:
-        return self._of_zeros.possible(statistics.nonzero) & np.asarray(self.family.possible(statistics.values))
+        return self._of_zeros.possible(statistics.nonzero) & self.family.possible(statistics.values)
 
     def beyond_float64(self, statistics: _HurdleStatistics) -> tuple[np.ndarray, str] | None:
         return self.family.beyond_float64(statistics.values)
@@ -330,8 +330,16 @@ def _require_inner(family: Any) -> None:
 
 def _zeros_apart(x: Any) -> tuple[Any, Any]:
     """The indicator of non-zero cells, 0.0 or 1.0, and the cells with zeros as missing; missing ones NaN."""
+    return _is_nonzero(x), _without_zeros(x)
+
+
+def _is_nonzero(x: Any) -> Any:
     xp, _ = namespace(x)
-    return xp.where(xp.isnan(x), x, (x != 0).astype(x.dtype)), xp.where(x == 0, np.nan, x)
+    return xp.where(xp.isnan(x), x, (x != 0).astype(x.dtype))
+
+
+def _without_zeros(x: Any) -> Any:
+    return namespace(x)[0].where(x == 0, np.nan, x)
 
 
 def _parameters(parameters: Parameters) -> tuple[Parameters, Parameters]:

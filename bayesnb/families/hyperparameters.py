@@ -34,7 +34,8 @@ def with_defaults[F](family: F, **defaults: Any) -> F:
     """A family with defaults, as arrays of the shape of the others, in place of the hyperparameters that are None."""
     shape = np.broadcast_shapes(*map(np.shape, leaves(family)))
     missing = [name for name in defaults if getattr(family, name) is None]
-    return replace(family, **{name: np.broadcast_to(defaults[name], shape) for name in missing})  # type: ignore[type-var]
+    xp, _ = namespace(*defaults.values())
+    return replace(family, **{name: xp.broadcast_to(defaults[name], shape) for name in missing})  # type: ignore[type-var]
 
 
 def spread_over_categories(
@@ -105,8 +106,10 @@ def format_number(value: Any) -> str:
     --------
     >>> import numpy as np
     >>> import bayesnb as nb
-    >>> nb.families.format_number(np.full((2, 3), 0.5)), nb.families.format_number(np.zeros((2, 3, 4)) + np.arange(4))
-    ('0.5', '(0, 1, 2, 3)')
+    >>> nb.families.format_number(np.full((2, 3), 0.5))
+    '0.5'
+    >>> nb.families.format_number(np.zeros((2, 3, 4)) + np.arange(4))
+    '(0, 1, 2, 3)'
     """
     if value is None:
         return "on the data's scale"
@@ -284,7 +287,7 @@ def kind_of_cell(family: Any) -> str:
     return "whole number" if support.is_discrete else "measurement"
 
 
-def _some_cell(family: Any) -> float:
+def some_cell(family: Any) -> float:
     """A number that a cell of a family may hold."""
     support = support_of(family)
     if isinstance(support, Support):
@@ -297,7 +300,7 @@ def filled_cells(family: Any, x: Any) -> tuple[Any, Any]:
     """Which cells are observed, and the cells with a value of the support in place of the missing ones."""
     xp, _ = namespace(x)
     observed = ~xp.isnan(x)
-    return observed, xp.where(observed, x, _some_cell(family))
+    return observed, xp.where(observed, x, some_cell(family))
 
 
 def kind_of_density(support: Any) -> str:

@@ -22,7 +22,8 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Axes, Hyperparameter, JointFamily, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, format_number
 from bayesnb.families.kernels import times
-from bayesnb.families.statistics import Counts, Occurrences, Tally, entries_of
+from bayesnb.families.needs import RowWeight, ValueCounts
+from bayesnb.families.statistics import Counts, Occurrences, Tally
 
 # --------------------------------------------------------------------------------------------------
 # Counts of each combination of categories, per class; only observed combinations are stored
@@ -56,27 +57,6 @@ class _CombinationCounts(Occurrences):
         old = before.split(codes)
         new = after.codes(np.stack([place[old[:, j]] for j, place in enumerate(places)], axis=-1))
         return type(self)(self.n, Tally.of(self.values.place, new, self.values.weight))
-
-
-def count_combinations(combinations: np.ndarray, membership: Any) -> _CombinationCounts:
-    """Weight of the rows of each combination, per class.
-
-    Parameters
-    ----------
-    combinations : array of int, shape (rows,)
-        Codes of the rows' combinations.
-    membership : array or Membership, shape (rows, classes)
-
-    Returns
-    -------
-    CombinationCounts
-    """
-    row, owner, weight = entries_of(membership)
-    num_classes = membership.shape[1]
-    entries, position = np.unique(combinations[row] * num_classes + owner, return_inverse=True)
-    weight = np.bincount(position.ravel(), weight, minlength=len(entries))
-    values = Tally.of(entries % num_classes, entries // num_classes, weight)
-    return _CombinationCounts(membership.sum(axis=0)[:, None], values)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -441,9 +421,13 @@ class JointCategorical(JointCategories):
     def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
         return distributions.CombinationOfCategories(parameters["prob"], self._combinations, observed)
 
-    def statistics(self, x: np.ndarray, membership: Any) -> _CombinationCounts:
+    def needs(self) -> Any:
+        values: Any = ValueCounts(self._code_of_row)
+        return _CombinationCounts(RowWeight(), values)
+
+    def _code_of_row(self, x: Any) -> Any:
         # Rows of weight zero may have missing cells.
-        return count_combinations(self._combinations.codes(np.nan_to_num(x)).astype(np.int64), membership)
+        return self._combinations.codes(namespace(x)[0].nan_to_num(x))[..., None]
 
     def possible(self, statistics: _CombinationCounts) -> Any:
         return statistics.possible()

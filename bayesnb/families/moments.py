@@ -120,17 +120,17 @@ class Moments(_CentredSums):
         return safe_ratio(self.ssd, self.n)
 
     def without_rounding(self, before: Self) -> Self:
-        n = clear_rounding(self.n, before.n)
+        (xp, _), n = namespace(self.n), clear_rounding(self.n, before.n)
         scale = before.ssd + before.n * (1e-3 * before.mean) ** 2
-        ssd = np.where(np.abs(self.ssd) <= ROUNDING * scale, 0.0, self.ssd)
+        ssd = xp.where(xp.abs(self.ssd) <= ROUNDING * scale, 0.0, self.ssd)
         # Rows that went earlier left rounding errors of their own size, of which a class that has become small keeps no
         # trace. All classes of a column together show the size of its cells. Below zero, such an error is no spread.
-        size = np.maximum(np.abs(before.mean), np.sqrt(before.variance)).max(axis=0)
-        ssd = np.where((ssd < 0) & (ssd >= -ROUNDING * before.n.sum(axis=0) * size**2), 0.0, ssd)
+        size = xp.maximum(xp.abs(before.mean), xp.sqrt(before.variance)).max(axis=0)
+        ssd = xp.where((ssd < 0) & (ssd >= -ROUNDING * before.n.sum(axis=0) * size**2), 0.0, ssd)
         # If all cells are equal, every class has that value as its mean. A rounding error of the subtraction would
         # count as a spread between the classes.
-        grid = np.ldexp(1.0, np.frexp(1e-13 * size)[1])
-        return type(self)(n, np.where(ssd == 0, np.rint(self.mean / grid) * grid, self.mean), ssd)
+        grid = xp.ldexp(1.0, xp.frexp(1e-13 * size)[1])
+        return type(self)(n, xp.where(ssd == 0, xp.rint(self.mean / grid) * grid, self.mean), ssd)
 
     def same_rows(self, other: Statistics) -> bool:
         if not isinstance(other, Moments) or np.shape(self.n) != np.shape(other.n) or not close(self.n, other.n):
@@ -166,7 +166,11 @@ def moments(x: np.ndarray, membership: np.ndarray) -> Moments:
     x = np.ascontiguousarray(x)
     for c, rows, weight in _of_classes(membership):
         n[c], mean[c], ssd[c] = _moments_of_class(x.take(rows, axis=0), weight, weight.sum())
-    # A spread below the rounding of the numbers is none: a constant column has no spread.
+    return moments_beyond_rounding(n, mean, ssd)
+
+
+def moments_beyond_rounding(n: np.ndarray, mean: np.ndarray, ssd: np.ndarray) -> Moments:
+    """Moments without a spread below the rounding of the numbers, which is none: a constant column has no spread."""
     return Moments(n, mean, np.where(ssd <= n * (ROUNDING_OF_CELLS * mean) ** 2, 0.0, ssd))
 
 
@@ -249,14 +253,14 @@ class Scatter(_CentredSums):
         return Moments(xp.broadcast_to(self.n, squares.shape), self.mean, squares)
 
     def without_rounding(self, before: Self) -> Self:
-        columns = self.of_columns.without_rounding(before.of_columns)
-        root = np.sqrt(np.abs(before.of_columns.ssd))
-        left = np.where(np.abs(self.scatter) <= ROUNDING * root[..., None] * root[..., None, :], 0.0, self.scatter)
+        (xp, _), columns = namespace(self.n), self.of_columns.without_rounding(before.of_columns)
+        root = xp.sqrt(xp.abs(before.of_columns.ssd))
+        left = xp.where(xp.abs(self.scatter) <= ROUNDING * root[..., None] * root[..., None, :], 0.0, self.scatter)
         # A column without spread has no covariance with another.
         still = columns.ssd == 0
-        left = np.where(still[..., None] | still[..., None, :], 0.0, left)
-        identity = np.eye(left.shape[-1], dtype=bool)
-        left = np.where(identity, columns.ssd[..., None], left)
+        left = xp.where(still[..., None] | still[..., None, :], 0.0, left)
+        identity = xp.eye(left.shape[-1], dtype=bool)
+        left = xp.where(identity, columns.ssd[..., None], left)
         return type(self)(clear_rounding(self.n, before.n), columns.mean, left)
 
     def same_rows(self, other: Statistics) -> bool:
@@ -305,5 +309,10 @@ def scatter(x: np.ndarray, membership: np.ndarray) -> Scatter:
         products = (deviations * weight[:, None]).T @ deviations - n[c] * _outer(correction)
         # The products of matrices are not symmetric to the last digit.
         sums[c] = (products + products.T) / 2
+    return scatter_beyond_rounding(n, mean, sums)
+
+
+def scatter_beyond_rounding(n: np.ndarray, mean: np.ndarray, sums: np.ndarray) -> Scatter:
+    """As `moments_beyond_rounding`, of matrices."""
     still = np.diagonal(sums, axis1=-2, axis2=-1) <= n * (ROUNDING_OF_CELLS * mean) ** 2
     return Scatter(n, mean, np.where(still[..., None] | still[..., None, :], 0.0, sums))

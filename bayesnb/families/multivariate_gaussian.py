@@ -23,7 +23,8 @@ from bayesnb.families.family import (
 )
 from bayesnb.families.gaussian import Gaussian, default_rate, too_far, too_narrow
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, filled_cells, format_number
-from bayesnb.families.moments import Moments, Scatter, scatter
+from bayesnb.families.moments import Moments, Scatter
+from bayesnb.families.needs import CentredProducts
 from bayesnb.serve.scorer import MultivariateT
 
 # --------------------------------------------------------------------------------------------------
@@ -421,8 +422,8 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         alone = xp.eye(covariance.shape[-1]) / (2 * np.pi)
         return self.likelihood(mean, xp.where(both, covariance, alone))
 
-    def statistics(self, x: np.ndarray, membership: Any) -> Scatter:
-        return scatter(x, membership)
+    def needs(self) -> Any:
+        return CentredProducts()
 
     def possible(self, statistics: Scatter) -> Any:
         # In a class that becomes small, removed rows leave rounding errors of their own size.
@@ -440,13 +441,13 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         return too_far(posterior.loc, deviation, "subtract a number near {mean:.3g} from the column")
 
     def on_scale_of(self, pooled: Scatter) -> Self:
-        columns = pooled.of_columns
+        (xp, _), columns = namespace(pooled.mean), pooled.of_columns
         shape = np.broadcast_shapes(np.shape(self.kappa), columns.mean.shape)
-        loc = np.broadcast_to(columns.mean, shape) if self.loc is None else self.loc
+        loc = xp.broadcast_to(columns.mean, shape) if self.loc is None else self.loc
         if self.scale is not None:
             return replace(self, loc=loc)
         # A column on its own then has the default rate of a Gaussian, half of the scale.
-        squares = np.broadcast_to(2 * default_rate(columns), shape)
+        squares = xp.broadcast_to(2 * default_rate(columns), shape)
         return replace(self, loc=loc, scale=squares[..., None] * np.eye(shape[-1]))
 
     def log_likelihood(self, parameters: Parameters, statistics: Scatter) -> Any:
@@ -642,9 +643,10 @@ def _require_scale(scale: np.ndarray) -> None:
         )
 
 
-def _lowest_eigenvalue(matrix: np.ndarray) -> np.ndarray:
+def _lowest_eigenvalue(matrix: Any) -> Any:
     """Smallest eigenvalue of matrices with their diagonals scaled to ones, as far as these are positive."""
-    squares = np.diagonal(matrix, axis1=-2, axis2=-1)
-    root = np.sqrt(np.where(squares > 0, squares, 1.0))
+    xp, _ = namespace(matrix)
+    squares = xp.diagonal(matrix, axis1=-2, axis2=-1)
+    root = xp.sqrt(xp.where(squares > 0, squares, 1.0))
     scaled = matrix / root[..., :, None] / root[..., None, :]
-    return np.linalg.eigvalsh(np.nan_to_num(scaled, posinf=0.0, neginf=0.0))[..., 0]
+    return xp.linalg.eigvalsh(xp.nan_to_num(scaled, posinf=0.0, neginf=0.0))[..., 0]

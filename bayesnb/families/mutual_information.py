@@ -66,10 +66,16 @@ def tables_by_chance(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     df = np.maximum((of_class > 0).sum(axis=0) - 1, 0) * np.maximum((of_category > 0).sum(axis=-1) - 1, 0)
     expected = _first_order(df, total)
     whole = (counts == np.rint(counts)).all(axis=(0, 2)) & (df > 0) & (total <= MOST_ROWS)
-    for column in np.flatnonzero(whole):
+    # Words that are equally frequent have the same margins.
+    _, first, same = np.unique(
+        np.vstack([of_class[:, whole], of_category[whole].T]), axis=1, return_index=True, return_inverse=True
+    )
+    distinct = []
+    for column in np.flatnonzero(whole)[first]:
         table = counts[:, column].astype(np.int64)
         seen = table[table.any(axis=1)][:, table.any(axis=0)]
-        expected[column] = expected_mutual_information(seen, int(total[column]))
+        distinct.append(expected_mutual_information(seen, int(total[column])))
+    expected[whole] = np.array(distinct)[same]
     return df, expected
 
 

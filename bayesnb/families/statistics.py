@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import any_missing, close, filled, missing_entries, sums_at
+from bayesnb.core.arrays import all_whole, any_missing, close, missing_entries, sums_at
 from bayesnb.core.deferred import leaves, map_tree, namespace, pytree
 
 # --------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def _fits(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 def clear_rounding(after: Any, before: Any) -> Any:
     """Differences, with those that are rounding errors of the minuend set to zero."""
-    return np.where(np.abs(after) <= ROUNDING * np.abs(before), 0.0, after)
+    return namespace(after)[0].where(abs(after) <= ROUNDING * abs(before), 0.0, after)
 
 
 def times_each(cells: Statistics, weights: np.ndarray) -> Statistics:
@@ -310,7 +310,8 @@ def class_sums(x: Any, membership: Any) -> np.ndarray:
     --------
     >>> import numpy as np
     >>> import bayesnb as nb
-    >>> x, membership = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([[1, 0], [1, 0], [0, 1]])
+    >>> x = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> membership = np.array([[1, 0], [1, 0], [0, 1]])
     >>> nb.families.class_sums(x, membership)
     array([[4., 6.],
            [5., 6.]])
@@ -346,7 +347,8 @@ def observed_weight(x: Any, membership: Any) -> np.ndarray:
     --------
     >>> import numpy as np
     >>> import bayesnb as nb
-    >>> x, membership = np.array([[1.0, np.nan], [3.0, 4.0], [5.0, 6.0]]), np.array([[1, 0], [1, 0], [0, 1]])
+    >>> x = np.array([[1.0, np.nan], [3.0, 4.0], [5.0, 6.0]])
+    >>> membership = np.array([[1, 0], [1, 0], [0, 1]])
     >>> nb.families.observed_weight(x, membership)
     array([[2., 1.],
            [1., 1.]])
@@ -361,12 +363,12 @@ def observed_weight(x: Any, membership: Any) -> np.ndarray:
     return np.repeat(of_rows, x.shape[1], axis=1)
 
 
-def count_cells(x: Any, membership: Any) -> Counts:
-    """Weight and sum of the observed cells of an array, also of booleans, or CSR array."""
-    n, codes = observed_weight(x, membership), classes_of_rows(membership)
+def sums_of_cells(x: Any, membership: Any) -> np.ndarray:
+    """Weighted sums by class of an array, also of booleans, or CSR array without missing cells."""
+    codes = classes_of_rows(membership)
     if x.dtype == bool and codes is not None and isinstance(x, np.ndarray):
-        return Counts(n, _trues_by_class(x, codes, len(n)), 0.0 * n)
-    return Counts(n, class_sums(filled(x), membership), 0.0 * n)
+        return _trues_by_class(x, codes, membership.shape[1])
+    return class_sums(x, membership)
 
 
 def _trues_by_class(x: np.ndarray, codes: np.ndarray, num_classes: int) -> np.ndarray:
@@ -506,58 +508,26 @@ class Levels(Statistics):
         return type(self)(n, total, log_base, levels, beyond)
 
 
+_PLACES_AN_ENTRY = 4
+"""Sums over whole numbers take a place of memory for each that could occur, if these are at most so many an entry."""
+
+
 def _sum_entries(
     place: np.ndarray, number: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Entries sorted by place and number, those of the same place and number as one, weights added up."""
     if not len(place):
         return place, number, weight
+    lowest = number.min()
+    span = number.max() - lowest + 1
+    if weight.ndim == 1 and (place.max() + 1) * span <= _PLACES_AN_ENTRY * len(place) and all_whole(number[:, None]):
+        total = np.bincount((place * span + (number - lowest)).astype(np.intp), weight)
+        found = np.flatnonzero(total)
+        return (found // span).astype(place.dtype), (found % span + lowest).astype(number.dtype), total[found]
     order = np.lexsort((number, place))
     place, number = place[order], number[order]
     first = np.concatenate([[True], (np.diff(place) != 0) | (np.diff(number) != 0)])
     return place[first], number[first], np.add.reduceat(weight[order], np.flatnonzero(first), axis=0)
-
-
-def levels(x: Any, membership: np.ndarray, log_coefficient: np.ndarray) -> Levels:
-    """Weighted levels per class of rows of counts.
-
-    Parameters
-    ----------
-    x : array or SciPy sparse array of counts, shape (rows, columns)
-    membership : array, shape (rows, classes)
-    log_coefficient : array, shape (rows,)
-        Log multinomial coefficient of each row.
-
-    Returns
-    -------
-    Levels
-    """
-    counts = scipy.sparse.csr_array(x, copy=True)
-    counts.sum_duplicates()
-    counts.eliminate_zeros()
-    num_columns = counts.shape[1]
-    total = class_sums(counts, membership)
-    row, owner, weight = entries_of(membership)
-    chosen = counts[row].tocoo()
-    length = np.asarray(chosen.sum(axis=1)).ravel()
-    start = owner * (num_columns + 1)
-    place = np.concatenate([start[chosen.row] + chosen.col, start + num_columns])
-    count = np.concatenate([chosen.data, length])
-    weight = np.concatenate([weight[chosen.row], weight])
-    # A fraction x counts as above all levels, because the gamma functions give for every x > 0: log rising(a, x) = sum
-    # of log(a + k) over the 16 levels + log Gamma(a + x) - log Gamma(a + 16).
-    broken = count != np.rint(count)
-    reached = [np.flatnonzero((count > level) | broken) for level in range(LEVELS)]
-    low = np.concatenate(reached)
-    level = np.repeat(np.arange(float(LEVELS)), [len(entries) for entries in reached])
-    high = np.flatnonzero((count > LEVELS) | broken)
-    return Levels(
-        membership.sum(axis=0)[:, None],
-        total,
-        class_sums(log_coefficient[:, None], membership),
-        Tally.of(place[low], level, weight[low]),
-        Tally.of(place[high], count[high], weight[high]),
-    )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -614,25 +584,6 @@ class Occurrences(Statistics):
         terms = self.values.weight * of_entries
         total = sums_at(self.values.place, terms, self.n.size)
         return total.reshape(*terms.shape[:-1], *self.n.shape)
-
-
-def occurrences(x: np.ndarray, membership: np.ndarray) -> Occurrences:
-    """Weighted numbers per class and column of a table whose missing cells are NaN.
-
-    Parameters
-    ----------
-    x : array, shape (rows, columns)
-    membership : array, shape (rows, classes)
-
-    Returns
-    -------
-    Occurrences
-    """
-    row, owner, weight = entries_of(membership)
-    cells = x[row]
-    observed, column = np.nonzero(~np.isnan(cells))
-    place = owner[observed] * x.shape[1] + column
-    return Occurrences(observed_weight(x, membership), Tally.of(place, cells[observed, column], weight[observed]))
 
 
 def rows_by_class(codes: np.ndarray, num_classes: int) -> Iterator[tuple[int, np.ndarray]]:

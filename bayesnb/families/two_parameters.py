@@ -15,10 +15,10 @@ from bayesnb.families.family import LIKELIEST, MODE, Family, Hyperparameter, Par
 from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, POSITIVE, Support, with_defaults
 from bayesnb.families.kernels import Distinct
 from bayesnb.families.maximum import maximum
+from bayesnb.families.needs import CellWeight, ValueCounts
 from bayesnb.families.statistics import (
     Counts,
     Occurrences,
-    occurrences,
     safe_ratio,
 )
 
@@ -502,8 +502,9 @@ class LearnedNegativeBinomial(Concentrated):
     def likelihood(self, mean: Any, dispersion: Any) -> "dist.Distribution":
         return distributions.GammaPoisson(1 / dispersion, 1 / (dispersion * mean))
 
-    def statistics(self, x: Any, membership: np.ndarray) -> Occurrences:
-        return occurrences(x, membership)
+    def needs(self) -> Any:
+        values: Any = ValueCounts()
+        return Occurrences(CellWeight(), values)
 
     def possible(self, statistics: Occurrences) -> Any:
         return statistics.possible()

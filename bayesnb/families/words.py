@@ -16,7 +16,8 @@ from bayesnb.families.categories import Bernoulli, DirichletFamily, dirichlet_lo
 from bayesnb.families.family import Axes, JointFamily, Parameters
 from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER
 from bayesnb.families.kernels import products_with, times
-from bayesnb.families.statistics import Counts, class_sums, clear_rounding
+from bayesnb.families.needs import Afterwards, RowWeight, Sums
+from bayesnb.families.statistics import Counts, clear_rounding
 
 # --------------------------------------------------------------------------------------------------
 # Rows of word counts: coefficients, rising factorials and sums over the words that occur
@@ -174,6 +175,26 @@ def log_coefficient(x: Any) -> Any:
     return special.gammaln(x.sum(axis=-1) + 1.0) - log_factorial(x).sum(axis=-1)
 
 
+def row_totals(x: Any) -> Any:
+    """Sum of each row, shape (rows, 1)."""
+    return np.asarray(x.sum(axis=1))[:, None] if scipy.sparse.issparse(x) else x.sum(axis=-1, keepdims=True)
+
+
+def _log_factorials(x: Any) -> Any:
+    """Log x! of cells; of the entries of a CSR array without the ones, which are most."""
+    if not isinstance(x, np.ndarray) or x.ndim > 1:
+        return log_factorial(x)
+    found, others = np.zeros(x.shape), np.flatnonzero(x != 1)
+    found[others] = log_factorial(x[others])
+    return found
+
+
+LOG_COEFFICIENT = Afterwards(
+    lambda sums: sums[0] - sums[1], (Sums(row_totals, log_factorial), Sums(terms=_log_factorials, over_columns=True))
+)
+"""Sum of the log multinomial coefficients, shape (classes, 1)."""
+
+
 def log_dirichlet_multinomial(x: Any, concentration: Any) -> Any:
     """Log density of vectors of counts whose probabilities have a Dirichlet distribution.
 
@@ -283,10 +304,8 @@ class Multinomial(WordFamily, DirichletFamily):
     def likelihood(self, prob: Any, total_count: Any = 1) -> "dist.Distribution":
         return dist.Multinomial(total_count=total_count, probs=prob)
 
-    def statistics(self, x: Any, membership: Any) -> Counts:
-        x = without_duplicates(x) if scipy.sparse.issparse(x) else x
-        n = membership.sum(axis=0)[:, None]
-        return Counts(n, class_sums(x, membership), class_sums(log_coefficient(x)[:, None], membership))
+    def needs(self) -> Any:
+        return Counts(RowWeight(), Sums(), LOG_COEFFICIENT)
 
     def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
         return times(statistics.total, log_of(parameters, "prob")).sum(axis=-1, keepdims=True)
@@ -427,10 +446,9 @@ class Annotations(JointFamily, DirichletFamily):
             "draw the labels of given items and annotators from the probabilities"
         )
 
-    def statistics(self, x: Any, membership: np.ndarray) -> Counts:
-        n = membership.sum(axis=0)[:, None]
-        total = class_sums(filled(x), membership).reshape(len(n), -1, self.num_labels)
-        return Counts(n, total, 0.0 * n)
+    def needs(self) -> Any:
+        of_labels = Afterwards(lambda total: total.reshape(len(total), -1, self.num_labels), Sums())
+        return Counts(RowWeight(), of_labels, 0.0)
 
     def possible(self, statistics: Counts) -> Any:
         empty = statistics.total.sum(axis=(-1, -2))[..., None] == 0

@@ -6,17 +6,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from bayesnb.core.checking import a_type, as_path, whole_number
 from bayesnb.core.running import progress_bar
 from bayesnb.data.labels import Found
+from bayesnb.data.lazy_table import lazy_parquet
 from bayesnb.data.read import read_rows
 from bayesnb.families.family import Family
 from bayesnb.families.hyperparameters import keeps_others
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, conditioned
-from bayesnb.inference.sources import Batch, count_batches, find, naming_errors
+from bayesnb.inference.sources import Batch, count_batches, find, naming_errors, read_by_engine
 from bayesnb.model.blocks import categorical_columns
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model, read_for
@@ -207,7 +209,9 @@ def fit_parquet(
     classes : sequence or int, optional
         As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
     batch_rows : int, optional
-        Rows in memory at a time; by default the rows of four million cells, 65,536 at most.
+        Rows in memory at a time; by default the rows of four million cells, 65,536 at most. If it is not given,
+        nor `progress` true, DuckDB or Polars counts in a tenth of the time where it is installed. Rows are then read
+        for bins of numbers, and for errors and warnings that name a cell, alone.
     key : int or JAX key, default 0
         Source of randomness, for inferences that have any.
     progress : bool, optional
@@ -252,7 +256,7 @@ def fit_parquet(
     if columns is None and isinstance(model, BoundModel) and model.schema.named:
         columns, asked_by = model.used_columns, "the model"
     files = _find_files(paths)
-    names, num_rows = _read_footers(files, target, sample_weight, columns, asked_by)
+    names, num_rows, alike = _read_footers(files, target, sample_weight, columns, asked_by)
 
     schema = OpenSchema.of(model, names, True, classes)
 
@@ -260,23 +264,32 @@ def fit_parquet(
         wanted = schema.open_names if what == "categories" else schema.used_names
         return _with_progress(progress, what, _file_batches(files, target, sample_weight, wanted, batch_rows), num_rows)
 
-    problem = count_batches(schema, _find_all(schema, read), read("statistics"), inference.check)
+    problem = None
+    if alike and batch_rows is None and not progress and (table := lazy_parquet(files)) is not None:
+        weight = [] if sample_weight is None else [sample_weight]
+        table = nw.from_native(table).select(*names, target, *weight).to_native()
+        problem = read_by_engine(model, table, target, sample_weight, classes, inference.check)
+    if problem is None:
+        problem = count_batches(schema, _find_all(schema, read), read("statistics"), inference.check)
     return conditioned(problem, inference, classes, key)
 
 
 def _read_footers(
     files: Sequence[Path], target: str, sample_weight: str | None, columns: Sequence[str] | None, asked_by: str
-) -> tuple[tuple[str, ...], int]:
-    """Names of the columns, and number of rows of all files; a missing column raises an error before a row is read.
+) -> tuple[tuple[str, ...], int, bool]:
+    """Names of the columns, number of rows of all files, and whether each column has one type in all files.
+
+    A missing column raises an error before a row is read. An engine would cast columns of several types to one.
 
     An error says that `asked_by` names `columns`.
     """
     names: tuple[str, ...] = () if columns is None else tuple(columns)
-    num_rows = 0
+    num_rows, types = 0, set()
     for path in files:
         with _open_parquet(path) as file:
             there = file.schema_arrow.names
             num_rows += file.metadata.num_rows
+            types |= {(field.name, str(field.type)) for field in file.schema_arrow}
         if columns is None and not names:
             names = tuple(name for name in there if name not in (target, sample_weight))
         for what, name in [("target", target), ("sample_weight", sample_weight), *((asked_by, n) for n in names)]:
@@ -297,7 +310,8 @@ def _read_footers(
         raise ValueError(
             f"{files[0]}{f' and {len(files) - 1} more' * (len(files) > 1)} holds no rows: give at least one"
         )
-    return names, num_rows
+    used = [name for name, _ in types if name in {*names, target, sample_weight}]
+    return names, num_rows, len(used) == len(set(used))
 
 
 def _file_batches(

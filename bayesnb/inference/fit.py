@@ -5,11 +5,13 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from bayesnb.core.checking import a_type, first_few, warn
 from bayesnb.core.deferred import constraints, dist, in_float64, map_tree
 from bayesnb.data.labels import read_classes, warn_of_classes
+from bayesnb.data.lazy_table import is_lazy
 from bayesnb.data.read import Rows, is_dask
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family, JointFamily, parameter_names
@@ -98,6 +100,11 @@ def read_table(
     ValueError, TypeError
         If the data do not fit the model, naming column, row and value; or if there are neither labels nor classes.
     """
+    if nw.dependencies.is_polars_dataframe(X) and feature_names is None:
+        from bayesnb.inference.sources import read_text
+
+        if (problem := read_text(model, X, y, sample_weight, classes)) is not None:
+            return problem
     return problem_of(model, read_for(model, X, y, sample_weight, feature_names), classes)
 
 
@@ -258,19 +265,22 @@ def fit(
         categories, and its classes unless `classes` names others. A `Problem` has its data, and is given without X.
     X : table, shape (rows, columns)
         NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
-        skipped, which is exact if they are missing at random. Or a JAX array, which is copied from a GPU's memory. Or a
-        Dask array or data frame, read partition by partition; then `y` and `sample_weight` are Dask collections in the
-        same partitions, and every row has a label.
+        skipped, which is exact if they are missing at random. Or a JAX array, counted on a GPU if it lies there. Or a
+        lazy table, whose engine computes the sums: a DuckDB relation, Polars LazyFrame, PySpark data frame or Ibis
+        table; then `y` and `sample_weight` are names of its columns, and every row has a label. Or a Dask array or data
+        frame, read partition by partition; then `y` and `sample_weight` are Dask collections in the same partitions,
+        and every row has a label.
     y : labels of shape (rows,), str or None
-        Labels of any type. A text is the name of the label's column in X, a pandas, polars, pyarrow or Dask table; that
+        Labels of any type. A text is the name of the label's column in X, a data frame or a lazy or Dask table; that
         column is then no feature. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()`, `MLE()`,
         `EM()`, `Gibbs()` and `NUTS()`; other inferences raise an error. None means that no row has a label: a mixture.
     inference : Inference or str, optional
         `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`, `EM()`, or their names, such as ``"nuts"``.
     sample_weight : array, shape (rows,), optional
-        Each row counts as that many rows. The cells of a row of weight zero do not count: a category that occurs only
-        in such rows is not added to the column. The row's label still names a class, as every label in `y` does, so
-        that the columns of `predict_proba` do not depend on the weights.
+        Each row counts as that many rows; of a lazy or Dask table also the name of a column. The cells of a row of
+        weight zero do not count: a category that occurs only in such rows is not added to the column. The row's label
+        still names a class, as every label in `y` does, so that the columns of `predict_proba` do not depend on the
+        weights.
     classes : sequence or int, optional
         All labels that may occur, also those without a row, in the order of the results; or their number, for the
         labels 0, 1, 2 and so on. By default the labels of `y`, sorted.
@@ -349,11 +359,11 @@ def read_for_inference(
     classes: Any = None,
     feature_names: Any = None,
 ) -> Problem:
-    """The problem of a table in memory or of Dask, if an inference can solve it; parameters and errors as for `fit`."""
-    if is_dask(X) or is_dask(y):
-        from bayesnb.inference.sources import read_dask
+    """The problem of a table, in memory or elsewhere, if an inference can solve it; parameters as for `fit`."""
+    if is_dask(y) or is_dask(X) or is_lazy(X):
+        from bayesnb.inference.sources import read_elsewhere
 
-        problem = read_dask(model, X, y, sample_weight, classes, inference.check, feature_names)
+        problem = read_elsewhere(model, X, y, sample_weight, classes, inference.check, feature_names)
     else:
         problem = read_table(model, X, y, sample_weight, classes, feature_names)
     inference.check(problem)

@@ -1,32 +1,39 @@
 """Tables in pieces, and tables of Dask, read into a problem."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import batched
 from operator import call
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from bayesnb.core.arrays import stacked
 from bayesnb.core.cells import warn_unseen
 from bayesnb.core.checking import a_type
 from bayesnb.core.deferred import pd
+from bayesnb.core.device_arrays import lies_on_device
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found
+from bayesnb.data.lazy_table import SAMPLE, WEIGHT, LazyTable, is_lazy, sampled
 from bayesnb.data.read import (
     Rows,
     as_graph_value,
     as_partitioned_table,
+    check_weights,
     delayed_partitions,
     is_dask,
     read_rows,
+    require_weight_column,
     split_labels,
     without_rows,
 )
+from bayesnb.data.tables import TEXT
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.lazy_statistics import count_lazy, find_in_lazy
 from bayesnb.model.naive_bayes import Model, read_for
 from bayesnb.model.open_schema import OpenSchema
 from bayesnb.model.problem import Problem, count_and_grow
@@ -99,11 +106,137 @@ def count_batches(
 
 
 # --------------------------------------------------------------------------------------------------
+# Long arrays on a device, of which the host has a sample
+# --------------------------------------------------------------------------------------------------
+
+
+def is_long_on_device(X: Any) -> bool:
+    """Whether a table is an array on a device with more rows than a sample has."""
+    return lies_on_device(X) and X.ndim == 2 and len(X) > SAMPLE
+
+
+def read_device(
+    model: Model,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    classes: Any,
+    check: Callable[[Problem], None],
+    feature_names: Any = None,
+) -> Problem:
+    """The problem of an array on a device, as `read_elsewhere` has it."""
+    rows = read_for(model, X, y, sample_weight, feature_names)
+    schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
+    return count_batches(schema, schema.find(rows), [("X", rows)], check)
+
+
+def sample_device(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
+    """Cells, labels and weights of `SAMPLE` rows of an array on a device, drawn at random."""
+    rows: Any = read_rows(X, y, sample_weight)
+    some = rows.take(np.sort(random_generator(key).choice(len(rows), SAMPLE, replace=False)))
+    return some.alone().table.cells, some.labels.values, None if sample_weight is None else some.weights
+
+
+# --------------------------------------------------------------------------------------------------
+# Tables whose rows stay where they are: collections of Dask, and lazy tables, whose engine counts
+# --------------------------------------------------------------------------------------------------
+
+
+def is_elsewhere(X: Any) -> bool:
+    """Whether the rows of a table are not in this process: it is lazy, or a collection of Dask."""
+    return is_dask(X) or is_lazy(X)
+
+
+def read_elsewhere(
+    model: Model,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    classes: Any,
+    check: Callable[[Problem], None],
+    feature_names: Any = None,
+) -> Problem:
+    """The problem of a table whose rows are elsewhere.
+
+    Parameters
+    ----------
+    model : NaiveBayes or BoundModel
+    X : Dask array or data frame, or lazy table, shape (rows, columns)
+    y : str, or Dask array or series of shape (rows,)
+    sample_weight : str, or Dask array or series of shape (rows,), optional
+    classes : sequence or int, optional
+    check : callable
+        Gets the problem before the statistics are counted, and may raise an error.
+    feature_names : sequence, shape (columns,), optional
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `fit`, naming the partition of a Dask collection, and of a lazy table the column.
+    """
+    if is_dask(X) or is_dask(y):
+        return _read_dask(model, X, y, sample_weight, classes, check, feature_names)
+    if feature_names is not None:
+        raise ValueError("feature_names is given, and the columns of a lazy table have names: leave it out")
+    if y is None:
+        raise ValueError("y is None, and X is a lazy table: name the column of its labels")
+    lazy = LazyTable(X, y, sample_weight, model.features)
+    schema = OpenSchema.of(model, lazy.names, True, classes)
+    bound = schema.bind(find_in_lazy(schema, lazy))
+    check(empty_problem(bound, growing=schema.growing))
+    counted = count_lazy(bound, lazy)
+    warn_unseen(counted.unseen)
+    return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
+
+
+LONG = 20_000
+"""Rows from which the expressions of Polars count text sooner than the host does."""
+
+
+def read_text(model: Model, X: Any, y: Any, sample_weight: Any, classes: Any) -> Problem | None:
+    """As `read_by_engine`, of a long frame of Polars with text; None for other tables."""
+    if not (nw.dependencies.is_polars_dataframe(X) and len(X) >= LONG and isinstance(y, str) and y in X.columns):
+        return None
+    frame, weight = nw.from_native(X, eager_only=True), None
+    if not any(dtype in TEXT for name, dtype in frame.schema.items() if name != y):
+        return None
+    if sample_weight is not None:
+        weight = WEIGHT
+        weights = nw.new_series(weight, check_weights(sample_weight, len(X)), backend=frame.implementation)
+        frame = frame.with_columns(weights)
+    return read_by_engine(model, frame, y, weight, classes)
+
+
+def read_by_engine(
+    model: Model,
+    X: Any,
+    y: str,
+    sample_weight: str | None,
+    classes: Any,
+    check: Callable[[Problem], None] = lambda problem: None,
+) -> Problem | None:
+    """The problem of a table that the host can read, too, counted by an engine; parameters as for `read_elsewhere`.
+
+    None for bins of numbers, which all rows make, and for all that the host refuses or warns of: it names the row.
+    """
+    with suppress(TypeError, ValueError):
+        lazy = LazyTable(X, y, sample_weight, model.features)
+        schema = OpenSchema.of(model, lazy.names, True, classes)
+        if not schema.seen_columns and not schema.in_bins:
+            bound = schema.bind(find_in_lazy(schema, lazy))
+            check(empty_problem(bound, growing=schema.growing))
+            counted = count_lazy(bound, lazy)
+            if not counted.unseen:
+                return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
+    return None
+
+
+# --------------------------------------------------------------------------------------------------
 # Dask arrays and data frames; Dask is imported inside the calls that need it
 # --------------------------------------------------------------------------------------------------
 
 
-def read_dask(
+def _read_dask(
     model: Model,
     X: Any,
     y: Any,
@@ -136,7 +269,7 @@ def read_dask(
     ValueError, TypeError
         As for `fit`, naming the partition, counted from 0; or if X, y and weights are not partitioned alike.
     """
-    X, y = split_labels(X, y, model.features)
+    X, y, sample_weight = _taken_apart(X, y, sample_weight, model.features)
     X, named = _require_same_partitions(X, y, sample_weight)
     table = read_for(model, without_rows(X, named), None, None, feature_names).table
     schema = OpenSchema.of(model, table.names, table.named, classes)
@@ -150,10 +283,6 @@ def read_dask(
         raise ValueError("X has no rows: give at least one")
     warn_unseen(counted.unseen)
     return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
-
-
-SAMPLE = 10_000
-"""Rows of a sample. Weights of features from 2,000 rows cost up to .002 nats a row against those from all rows."""
 
 
 @dataclass(frozen=True)
@@ -196,18 +325,34 @@ def _stacked_partitions(one: Any, other: Any) -> Any:
     return stacked([one, other])
 
 
+def sample_elsewhere(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
+    """Table, labels and weights of at most `SAMPLE` rows of a table whose rows are elsewhere, drawn at random."""
+    if is_dask(X) or is_dask(y):
+        return sample_dask(X, y, sample_weight, key)
+    return sampled(X, y, sample_weight, int(random_generator(key).integers(2**31)))
+
+
 def sample_dask(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
     """Table, labels and weights of at most `SAMPLE` rows of a Dask table, drawn at random while the table is read.
 
-    Parameters and errors as for `read_dask`.
+    Parameters and errors as for `_read_dask`.
     """
-    X, y = split_labels(X, y)
+    X, y, sample_weight = _taken_apart(X, y, sample_weight)
     X, _ = _require_same_partitions(X, y, sample_weight)
     seeds = random_generator(key).integers(2**63, size=len(delayed_partitions(X)))
     found = _fold_partitions(partial(_Sample.of, seeds), X, y, sample_weight)
     if found is None:
         raise ValueError("X has no rows: give at least one")
     return (*found.parts, None)[:3]
+
+
+def _taken_apart(X: Any, y: Any, sample_weight: Any, features: Any = None) -> tuple[Any, Any, Any]:
+    """Table, labels and weights, which may be named columns of the table."""
+    X, y = split_labels(X, y, features)
+    if not isinstance(sample_weight, str):
+        return X, y, sample_weight
+    require_weight_column(sample_weight, getattr(X, "columns", ()))
+    return X.drop(columns=[sample_weight]), y, X[sample_weight]
 
 
 def _require_same_partitions(X: Any, y: Any, sample_weight: Any) -> tuple[Any, bool]:

@@ -465,8 +465,8 @@ class BoundModel(Printed):
             if self.schema.derivation(positions[0]):
                 raise ValueError(
                     f"{what} needs a distribution of the rows, and the feature {feature!r} has columns that another "
-                    "feature has, which would count twice: learn weights of the features, "
-                    "nb.weight_features(model, X, y), or describe each column once"
+                    "feature has, which would count twice: describe each column once, as nb.NaiveBayes.from_frame(X) "
+                    "does; predictions with weights of the features, nb.weight_features, need no such distribution"
                 )
 
     def program(

@@ -119,7 +119,7 @@ class OpenSchema:
             categories = table.declared_categories(position)
             if categories is not None:
                 listed[position] = categories
-            elif position in self._in_bins and table.kind(position) == "number":
+            elif position in self.in_bins and table.kind(position) == "number":
                 to_see[position] = None
             else:
                 values[position] = frozenset(shown_categories(table, position))
@@ -127,7 +127,7 @@ class OpenSchema:
         return Found(labels, listed, values, numbers)
 
     @cached_property
-    def _in_bins(self) -> dict[int, int]:
+    def in_bins(self) -> dict[int, int]:
         """Number of bins of the columns that their family reads in bins, if they hold numbers, by position."""
         found = categorical_columns(self.model.features, self.columns)
         cells = range(self.columns.first_reading)
@@ -151,10 +151,10 @@ class OpenSchema:
             raise ValueError("X has no rows: give at least one")
         schema = replace(self.columns, classes=classes)
         edges = {}
-        for p in found.numbers.keys() & self._in_bins.keys() - found.listed.keys():
+        for p in found.numbers.keys() & self.in_bins.keys() - found.listed.keys():
             if not found.values.get(p):
                 x = found.numbers[p]
-                edges[p] = quantile_edges(x.values, x.weights, self._in_bins[p])[1:-1]
+                edges[p] = quantile_edges(x.values, x.weights, self.in_bins[p])[1:-1]
         categories = {position: names_of_bins(own) for position, own in edges.items()}
         for position, family, listed in categorical_columns(self.model.features, schema):
             if position not in categories:

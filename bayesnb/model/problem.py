@@ -541,13 +541,13 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
 def count_and_grow(problem: Problem, rows: Rows) -> tuple[Problem, Counted]:
     """As `count_more`, without the warning about values that count as missing."""
     counted = problem.model.read(rows.table).count(rows.codes, rows.weights, adds=True)
-    grown = _with_new_categories(problem, rows.table, counted.unseen)
+    grown = with_new_categories(problem, rows.table, counted.unseen)
     if grown is not problem:
         counted = grown.model.read(rows.table).count(rows.codes, rows.weights, adds=True)
     return replace(grown, weighted=grown.weighted or counted.weighted), counted
 
 
-def _with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Problem:
+def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Problem:
     """The problem with the new categories of a table added, if it may have more; the same object if nothing is new.
 
     `unseen` has for each column the values that are not among the model's categories; `Chunks.count` finds them.

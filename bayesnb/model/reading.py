@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
@@ -36,6 +36,7 @@ from bayesnb.families.hyperparameters import (
 )
 from bayesnb.families.statistics import ClassCounts, Membership, Statistics
 from bayesnb.model.blocks import Block, ModelStatistics
+from bayesnb.model.device_rows import RowsOnDevice
 
 # --------------------------------------------------------------------------------------------------
 # Class probabilities from log joint densities
@@ -179,18 +180,24 @@ def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
                 square = np.dot(flat, flat)
             if square < LARGEST_NUMBER**2:
                 return np.False_
-            inside = np.abs(cells) <= LARGEST_NUMBER
-        elif support is BOOLEAN:
-            inside = (cells == 0) | (cells == 1)
         elif support is NONNEGATIVE_INTEGER:
             if not_negative_up_to(LARGEST_COUNT, cells) and all_whole(cells):
                 return np.False_
-            inside = (cells >= 0) & (cells == np.rint(cells)) & (cells <= LARGEST_COUNT)
         elif support is NONNEGATIVE and not_negative_up_to(LARGEST_NUMBER, cells):
             return np.False_
-        else:
-            inside = np.asarray(support(cells)) & (np.abs(cells) <= LARGEST_NUMBER)
-    return ~(inside | np.isnan(cells)) if family.cell == "number" else ~inside
+        held = np.asarray(held_by(cells, family))
+    return ~(held | np.isnan(cells)) if family.cell == "number" else ~held
+
+
+def held_by(cells: Any, family: Family) -> Any:
+    """Which cells a family can hold, and float64 the sums of; of an array, or of the columns of a lazy table."""
+    support = NONNEGATIVE if accepts_fractions(family) else support_of(family)
+    if support is BOOLEAN:
+        return (cells == 0) | (cells == 1)
+    if support is NONNEGATIVE_INTEGER:
+        return (cells >= 0) & (cells == np.rint(cells)) & (cells <= LARGEST_COUNT)
+    within = np.abs(cells) <= LARGEST_NUMBER
+    return within if support is REAL else support(cells) & within
 
 
 def not_negative_up_to(largest: float, cells: np.ndarray) -> bool:
@@ -266,6 +273,11 @@ class Chunks:
         if not self.table.num_rows:
             raise ValueError("X has no rows: give at least one")
         number = len(self.schema.classes)
+        weighted = weights is not None and bool((weights != 1.0).any())
+        if self.device_rows is not None:
+            found = self.device_rows.count(self.blocks, codes, weights if weighted else None, number)
+            if found is not None:
+                return Counted(found, {}, weighted)
         chunks = self if adds else replace(self, tolerant=frozenset())
 
         def one_chunk(rows: slice) -> Counted:
@@ -273,8 +285,12 @@ class Chunks:
             membership = Membership.of(codes[rows], None if weights is None else weights[rows], number)
             return Counted(count_rows(self.blocks, cells, membership), unseen)
 
-        found = reduce(add, results_in_order(one_chunk, self.slices))
-        return replace(found, weighted=weights is not None and bool((weights != 1.0).any()))
+        return replace(reduce(add, results_in_order(one_chunk, self.slices)), weighted=weighted)
+
+    @cached_property
+    def device_rows(self) -> RowsOnDevice | None:
+        """The rows where they lie, if it is a device that can read them."""
+        return RowsOnDevice.of(self.schema, self.blocks, self.table)
 
     def encoded(self) -> Iterator[tuple[slice, Cells]]:
         """Each chunk's rows and cells, one after another; then a warning of unseen values."""

@@ -147,8 +147,9 @@ def columns_of_tables(
         for name, (observed, *draws) in columns.items():
             name = f"{name}_" if name in KEPT_NAMES else name
             variables = _rows_of_column(name, observed, draws, places, whole=not block.is_measured)
+            words = {f"{name}_column": (f"{name}_column", list(block.labels))} if block.has_totals else {}
             for group, of_column in zip(found, variables, strict=True):
-                group |= of_column
+                group |= of_column | words
     return found
 
 

@@ -99,7 +99,7 @@ def plot_densities(
     Returns
     -------
     matplotlib.figure.Figure
-        The new figure, or that of `axes`. A class of probability zero has no line.
+        The new figure, or that of `axes`. A class of probability zero has no line. Infinite densities are cut.
 
     Raises
     ------

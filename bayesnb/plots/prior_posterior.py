@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.arrays import middles_of_steps
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import constraints, float64, is_distribution, picture
 from bayesnb.core.forest import highest_places, how_many
@@ -331,15 +332,9 @@ def _whole(ends: tuple[float, float], posteriors: list[_Curve]) -> tuple[float, 
 
 def _grid(ends: tuple[float, float], posteriors: list[_Curve], priors: list[_Curve]) -> np.ndarray:
     """Points all over the panel, and close to each other where a posterior or a prior is narrow."""
-    close = [_middles(np.clip(curve.ends, *ends), CLOSE) for curve in posteriors]
-    close += [_middles(np.clip(curve.levels[[1, -2]], *ends), CLOSE // 4) for curve in priors]
-    return np.sort(np.concatenate([_middles(ends, EVEN), *close]))
-
-
-def _middles(ends: Sequence[float] | np.ndarray, number: int) -> np.ndarray:
-    """The middles of equal steps: a density may be infinite at the end of its support."""
-    low, high = ends
-    return low + (high - low) * (np.arange(number) + 0.5) / number
+    close = [middles_of_steps(np.clip(curve.ends, *ends), CLOSE) for curve in posteriors]
+    close += [middles_of_steps(np.clip(curve.levels[[1, -2]], *ends), CLOSE // 4) for curve in priors]
+    return np.sort(np.concatenate([middles_of_steps(ends, EVEN), *close]))
 
 
 def _curve_densities(curves: list[list[_Curve]], grids: list[np.ndarray]) -> list[list[np.ndarray | None]]:

@@ -6,11 +6,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from bayesnb.core.arrays import dense
 from bayesnb.core.deferred import in_float64, picture
 from bayesnb.core.forest import highest_places
-from bayesnb.core.panels import HATCHES, LINES, MARKERS, TINY, Panels, number_x_axis, text_width
+from bayesnb.core.panels import HATCHES, LINES, MARKERS, Panels, name_columns, number_of_names, number_x_axis
 from bayesnb.core.printing import short_name
 from bayesnb.data.labels import read_labels
 from bayesnb.data.read import as_table
@@ -28,6 +29,12 @@ TAIL = 0.01
 
 MOST_MARKS = 40
 """Largest number of bars in a panel, over all classes; beyond it rare categories share one."""
+
+BESIDE = 0.3
+"""Space beside the panels, in inches, where those of categories have numbers."""
+
+HIGHER = 4
+"""A density is cut above this multiple of its median in a bar."""
 
 LONGEST_NAME = 18
 """A category's name with more letters loses its middle."""
@@ -189,6 +196,7 @@ def _edges(low: float, high: float, bins: int, step: float, value: float) -> np.
 
 def draw_columns(panels: Panels, columns: Sequence[ColumnDensities], shown: list[int], labels: Sequence[Any]) -> None:
     """Draw each column in its panel, for the classes at some positions, below its name."""
+    panels.panel_width -= BESIDE * any(column.kind == "category" for column in columns)
     for axis, column in zip(panels.axes, columns, strict=True):
         if column.kind == "category":
             _draw_categories(panels, axis, column, shown)
@@ -211,14 +219,22 @@ def draw_numbers(axis: Any, column: ColumnDensities, shown: Sequence[int]) -> fl
         drawn = {"color": f"C{i}", "linestyle": LINES[i], "linewidth": 0.7 if counts else 1.7, "zorder": 3}
         axis.plot(column.values, column.density[:, c], marker=MARKERS[i] if counts else None, markersize=3, **drawn)
     axis.set_xlim(column.edges[0], column.edges[-1])
-    axis.set_ylim(bottom=0.0)
+    top = _height_of_lines(column, shown)
+    axis.set_ylim(0.0, 1.05 * max(top, highest) if top < np.nanmax(column.density[:, list(shown)]) else None)
     number_x_axis(axis, 4, powers=(-3, 5), integer=counts)
     return highest
 
 
+def _height_of_lines(column: ColumnDensities, shown: Sequence[int]) -> float:
+    """The largest density, cut at a multiple of the median in each bar: it may be infinite where the support ends."""
+    density = pd.DataFrame(column.density[:, list(shown)])
+    medians = density.groupby(np.searchsorted(column.edges, column.values)).transform("median")
+    return float(np.nanmax(np.minimum(density, HIGHER * medians)))
+
+
 def _draw_categories(panels: Panels, axis: Any, column: ColumnDensities, shown: list[int]) -> None:
     """A point for the probability of each category, over bars of its share of the data."""
-    places, names = _places_of_categories(column, shown)
+    places, names = _places_of_categories(column, shown, number_of_names(panels.panel_width))
     at = np.arange(len(names))
     for i, c in enumerate(shown):
         beside = at + 0.8 * ((i + 0.5) / len(shown) - 0.5)
@@ -232,18 +248,16 @@ def _draw_categories(panels: Panels, axis: Any, column: ColumnDensities, shown: 
             axis.vlines(beside, 0.0, probs, color=f"C{i}", linestyle=LINES[i], linewidth=0.7, zorder=2)
         axis.plot(beside, probs, color=f"C{i}", marker=MARKERS[i], markersize=4, linestyle="none", zorder=3)
     highest = np.nanmax([line.get_ydata().max() for line in axis.lines] + [bar.get_height() for bar in axis.patches])
-    upright = max(text_width(name, TINY) for name in names) > 0.9 * panels.panel_width / len(names)
-    axis.set_xticks(at, names, rotation=90 if upright else 0, fontsize=TINY)
-    axis.set_xlim(-0.5, len(at) - 0.5)
+    name_columns(axis, names, panels.panel_width)
     axis.set_ylim(0.0, 1.08 * highest)
     axis.spines["left"].set_visible(True)
     axis.yaxis.get_major_locator().set_params(nbins=3)
 
 
-def _places_of_categories(column: ColumnDensities, shown: list[int]) -> tuple[np.ndarray, list[str]]:
-    """The place of each category, and the names of the places; where there are many, the rarest share the last one."""
+def _places_of_categories(column: ColumnDensities, shown: list[int], most: int) -> tuple[np.ndarray, list[str]]:
+    """The place of each category, and at most so many names of places; the rarest categories share the last one."""
     names = [short_name(str(name), LONGEST_NAME).replace("$", r"\$") for name in column.names]
-    most = MOST_MARKS // len(shown)
+    most = min(most, MOST_MARKS // len(shown))
     if len(names) <= most:
         return np.arange(len(names)), names
     own = highest_places(column.density[:, shown].sum(axis=1), most - 1)

@@ -23,7 +23,7 @@ from bayesnb.model.blocks import summed
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.feature_weights import FeatureWeights
 from bayesnb.model.prior import ModelParameters
-from bayesnb.model.reading import Cells, Chunks, log_normalised, normalise_into
+from bayesnb.model.reading import Cells, Chunks
 from bayesnb.posterior.under_draws import flatten, log_sum, pieces_of_rows
 
 # --------------------------------------------------------------------------------------------------
@@ -140,14 +140,6 @@ class LabelDensity(ABC):
         callable
             Of block, feature and cells of the block; these may be others where they are counts of words.
         """
-
-    def put_log_proba(self, cells: Cells, out: np.ndarray) -> None:
-        """Put log class probabilities into an array; -inf in every class for rows without density under any."""
-        out[...] = log_normalised(np.add(*self.log_ratio(cells)))
-
-    def put_proba(self, cells: Cells, out: np.ndarray) -> None:
-        """Put class probabilities into an array; zero in every class for rows without density under any."""
-        normalise_into(out, *self.log_ratio(cells))
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,14 @@ from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import (
     LINES,
     MARKERS,
-    TINY,
     chosen,
     grid_of_panels,
+    limit_ticks,
     muted,
+    name_columns,
+    number_of_names,
     percent,
     text_color,
-    text_width,
     yes_or_no,
 )
 from bayesnb.core.printing import short_name
@@ -85,12 +86,12 @@ class ColumnEffect:
             for v, value in enumerate(self.values):
                 yield self.column, given, value, *self.added[:, k, v]
 
-    def with_few_values(self) -> "ColumnEffect":
-        """With at most `MOST_CATEGORIES` categories; itself if the values are none."""
+    def with_few_values(self, most: int = MOST_CATEGORIES) -> "ColumnEffect":
+        """With at most so many categories; itself if the values are none."""
         if self.kind != "category":
             return self
         size = np.abs(np.nan_to_num(self.added[0])).max(axis=0)
-        shown = highest_places(size, MOST_CATEGORIES)
+        shown = highest_places(size, min(most, MOST_CATEGORIES))
         return replace(self, values=[self.values[v] for v in shown], added=self.added[..., shown])
 
     def texts(self, *, shares: bool = True) -> list[str]:
@@ -130,7 +131,7 @@ class Effects(PrintedFrame):
         frame.attrs = told
         heading = f"What columns add to the log odds of {told['class']} against {told['against']} in {told['unit']}"
         super().__init__(frame, heading + f", lower and upper: {percent(told['prob'])} interval" * has_intervals)
-        self._beside = tuple(found)
+        self._beside, self._has_intervals = tuple(found), has_intervals
 
     def plot(
         self,
@@ -163,11 +164,11 @@ class Effects(PrintedFrame):
         -------
         matplotlib.figure.Figure
             All panels have the same scale of log odds, and above each is the column's mean absolute log odds. Strokes
-            below a curve are 50 quantiles of the data. A column that is given another one has a line for each value of
-            that; if there are more than eight in all panels, only a picture of fewer columns names them in its legend.
-            Missing cells, and numbers with a probability of their own, are points. A single column of categories
-            has a row for each, with its share of the data. Infinite log odds, which only point estimates have, are
-            drawn in such rows alone.
+            below a curve are 50 quantiles of the data. Of many categories, those with the largest log odds are shown. A
+            column that is given another one has a line for each value of that; if there are more than eight in all
+            panels, only a picture of fewer columns names them in its legend. Missing cells, and numbers with a
+            probability of their own, are points. A single column of categories has a row for each, with its share of
+            the data. Infinite log odds, which only point estimates have, are drawn in such rows alone.
 
         Raises
         ------
@@ -192,32 +193,35 @@ class Effects(PrintedFrame):
             every = sorted(every, key=lambda each: -each.importance)
         if not every:
             raise ValueError("no column has an effect of its own: nb.telling_features shows the words of count vectors")
-        shown = [each.with_few_values() for each in every[: whole_number("max_panels", max_panels)]]
-        class_, against, unit = (self.attrs[name] for name in ("class", "against", "unit"))
+        shown = every[: whole_number("max_panels", max_panels)]
+        class_, against, unit, prob = (self.attrs[name] for name in ("class", "against", "unit", "prob"))
         alone = len(shown) == 1
         number = shown[0].column if alone else how_many(len(shown), len(every), "column", "top" if sort else "first")
         title = f"What {number} adds to" if alone else "What columns add to"
         title += f" the log odds of {class_} against {against}" + ("" if alone else f": {number}")
         if alone and shown[0].kind == "category":
             return self._forest(shown[0], title, ax=ax, axes=axes, figsize=figsize)
+        if self._has_intervals:
+            title += f"\n({'band' if alone else 'bands and bars'}: {percent(prob)} interval{'s' * (not alone)})"
         width = 6.4 if alone else 3.2
         given: dict[str, Any] = {"ax": ax, "axes": axes, "figsize": figsize, "panels_across": panels_across}
         panels = grid_of_panels(len(shown), **given, most_across=3, width=width)
         panels.set_height(3.0 if alone else 1.8)
         panels.panel_width -= BESIDE
         legend: dict[str, Any] = {}
+        whole, shown = shown, [each.with_few_values(number_of_names(panels.panel_width)) for each in shown]
         limits = _limits(shown)
         for axis, each in zip(panels.axes, shown, strict=True):
             if each.kind == "category":
                 _draw_category_points(axis, each, panels.panel_width, legend)
             else:
-                _draw_curves(axis, each, legend)
+                _draw_curves(axis, each, panels.panel_width, legend)
             axis.axhline(0.0, color=muted(0.7), linestyle="--", linewidth=1, zorder=1)
             axis.set_ylim(limits)
             axis.spines["left"].set_visible(True)
         if not alone:
-            panels.heads([f"{each.name}: {each.importance:.2g} on average" for each in shown])
-        elif not panels.given:
+            panels.heads([_title_of_panel(*each) for each in zip(whole, shown, strict=True)])
+        else:
             panels.x_label(str(shown[0].column))
         panels.title(title)
         panels.y_label(f"log odds in {unit}")
@@ -239,10 +243,17 @@ class Effects(PrintedFrame):
             )
             for k, given in enumerate(effect.given)
         ]
-        unit, prob = self.attrs["unit"], self.attrs["prob"]
-        label = f"log odds in {unit}; lines: {percent(prob)} intervals"
+        label = f"log odds in {self.attrs['unit']}"
+        label += f"; lines: {percent(self.attrs['prob'])} intervals" * self._has_intervals
         panel = ForestPanel(effect.texts(), points, x_label=label, at=0.0, height=0.22 + 0.08 * (number - 1))
         return forest([panel], title=title, **where)
+
+
+def _title_of_panel(effect: ColumnEffect, shown: ColumnEffect) -> str:
+    """The name of a column with its mean absolute log odds, and how many of its categories there are room for."""
+    head, number = f"{effect.name}: {effect.importance:.2g} on average", len(shown.values)
+    all_shown = number == len(effect.values)
+    return head if all_shown else f"{head}, {how_many(number, len(effect.values), 'category', 'top')}"
 
 
 def _limits(shown: Sequence[ColumnEffect]) -> tuple[float, float]:
@@ -258,7 +269,7 @@ def _limits(shown: Sequence[ColumnEffect]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _draw_curves(axis: Any, effect: ColumnEffect, legend: dict[str, Any]) -> None:
+def _draw_curves(axis: Any, effect: ColumnEffect, width: float, legend: dict[str, Any]) -> None:
     """A line with its band for each value of the parent; points of missing cells and of numbers on their own."""
     known = [value for value in effect.values if value is not None]
     x = np.array(known, dtype="datetime64[us]" if effect.kind == "date" else float)
@@ -282,7 +293,7 @@ def _draw_curves(axis: Any, effect: ColumnEffect, legend: dict[str, Any]) -> Non
         ticks = x[0] + (x[-1] - x[0]) * np.array([0, 0.5, 1])
         axis.set_xticks(ticks, np.datetime_as_string(ticks, "D"))
     elif effect.kind == "number":
-        axis.xaxis.get_major_locator().set_params(nbins=5)
+        limit_ticks(axis, width)
 
 
 def _draw_category_points(axis: Any, effect: ColumnEffect, width: float, legend: dict[str, Any]) -> None:
@@ -293,9 +304,7 @@ def _draw_category_points(axis: Any, effect: ColumnEffect, width: float, legend:
         marks = _draw_with_ends(axis, at + 0.7 * ((k + 0.5) / len(effect.given) - 0.5), effect.added[:, k], k)
         if given is not None:
             legend.setdefault(given, marks)
-    upright = max(text_width(name, TINY) for name in names) > 0.9 * width / len(names)
-    axis.set_xticks(at, names, rotation=90 if upright else 0, fontsize=TINY)
-    axis.set_xlim(-0.5, len(at) - 0.5)
+    name_columns(axis, names, width)
 
 
 def _draw_with_ends(axis: Any, x: Any, added: np.ndarray, k: int | None) -> Any:

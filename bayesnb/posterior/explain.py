@@ -14,7 +14,7 @@ from bayesnb.core.deferred import in_float64
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import panel_of_rows, percent, text_color, yes_or_no
 from bayesnb.core.plain_formulas import BEFORE, TOGETHER, two_classes
-from bayesnb.core.printing import counted
+from bayesnb.core.printing import counted, four_digits
 from bayesnb.data.read import as_table, one_row
 from bayesnb.data.tables import Table
 from bayesnb.model.blocks import Block, columns_alone, features_of, subjects_of
@@ -358,9 +358,9 @@ def _features_of_row(model: BoundModel, block: Block, x: Any, *, words: bool) ->
     subjects, positions = subjects_of(block, model.schema), block.columns
     if block.has_totals:
         at, counts = _words(x)
-        texts = [f"{counts.sum():.4g} in all"]
+        texts = [f"{four_digits(counts.sum())} in all"]
         if words:
-            positions, texts = [positions[j] for j in at], [f"{n:.4g}" for n in counts]
+            positions, texts = [positions[j] for j in at], [four_digits(n) for n in counts]
             subjects = columns_alone(model.schema, positions)
     else:
         texts = [_text(model, block, j, x[0, j]) for j in range(len(block.described))]
@@ -376,4 +376,4 @@ def _text(model: BoundModel, block: Block, j: int, cell: float) -> str:
     if block.has_categories:
         categories: Sequence[Any] = model.schema.categories[block.columns[j]]
         return str(categories[int(cell)])
-    return f"{cell:.4g}"
+    return four_digits(cell)

@@ -1,6 +1,6 @@
 """Log density of each row, and of each of its features, given the other rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Self
@@ -9,17 +9,20 @@ import numpy as np
 
 from bayesnb.core.arrays import PIECE_CELLS, dense, log, row_pieces
 from bayesnb.core.checking import first_few
-from bayesnb.core.deferred import in_float64, leaves, map_tree
+from bayesnb.core.deferred import in_float64, jax, jit, jnp, leaves, map_tree
+from bayesnb.core.device_arrays import NO_WAY
 from bayesnb.core.running import results_in_order
 from bayesnb.data.read import Rows
 from bayesnb.families.conjugate import cells_log_predictive, couples_classes
+from bayesnb.families.device_sums import statistics_in_jax
 from bayesnb.families.family import column_family, log_predictive_given
 from bayesnb.families.feature_inclusion import FeatureInclusion, log_mixture
 from bayesnb.families.statistics import ClassCounts, times_each
 from bayesnb.model.blocks import Block, feature_names, features_of, positions_of_features
 from bayesnb.model.prior import ClassPrior
-from bayesnb.model.reading import Cells, log_normalised
+from bayesnb.model.reading import Cells, Chunks, log_normalised
 from bayesnb.posterior.belief import offers, require
+from bayesnb.posterior.function_of_array import computed_in_pieces, log_joint_on_device
 from bayesnb.posterior.under_draws import log_mean_without, pieces_of_rows
 
 # --------------------------------------------------------------------------------------------------
@@ -359,15 +362,21 @@ def leave_one_out(posterior: Any, rows: Rows) -> LeftOut:
     log_proba, (of_label, joint, in_sample) = np.empty((len(rows), len(rows.classes))), np.empty((3, len(rows)))
     densities = (_block_joint if posterior.feature_weights is None else _feature_joint)(posterior, rows)
 
-    def one_chunk(where: slice, chunk: Cells) -> None:
-        some = rows.take(where)
+    def put(where: slice, some: Rows, held: np.ndarray, log_joint: np.ndarray, weighted: np.ndarray) -> None:
         own = np.arange(len(some)), some.codes
-        held, log_joint, weighted = densities(chunk, some)
         log_proba[where] = log_normalised(weighted)
         of_label[where], joint[where] = log_proba[where][own], log_joint[own]
         in_sample[where] = log_normalised(held)[own]
 
-    posterior.model.read(rows.table).each(one_chunk)
+    def one_chunk(where: slice, chunk: Cells) -> None:
+        some = rows.take(where)
+        put(where, some, *densities(chunk, some))
+
+    chunks = posterior.model.read(rows.table)
+    if (found := _joint_on_device(posterior, rows, chunks)) is None:
+        chunks.each(one_chunk)
+    else:
+        put(slice(None), rows, *found)
     return LeftOut(log_proba, of_label, joint, in_sample)
 
 
@@ -405,6 +414,64 @@ def _feature_joint(posterior: Any, rows: Rows) -> JointDensities:
         return density.log_joint(chunk), without, density.joined(log_class_prob, weighted)
 
     return densities
+
+
+def _joint_on_device(posterior: Any, rows: Rows, chunks: Chunks) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """As `JointDensities`, of rows that lie on a device; None where the host has to compute them."""
+    if chunks.device_rows is None or posterior.feature_weights is not None:
+        return None
+    there, blocks = chunks.device_rows, _fitted_blocks(posterior, rows)
+    held, num_classes = log_joint_on_device(posterior.belief.density, chunks), len(rows.classes)
+    priors, counted = ([getattr(each, name) for each in blocks] for name in ("prior", "statistics"))
+    settings = tuple((each.follows, each.prior.whole_rows) for each in blocks)
+    size = there.size(num_classes * sum(len(each.columns) for each in priors))
+    try:
+        with jax.enable_x64(True):
+            codes, weights = (there.beside(given) for given in (rows.codes, rows.weights))
+            families = [each.family for each in priors]
+            found, possible = jax.device_get(
+                _without_each(there.read, families, counted, there.rows.array, codes, weights, settings, size)
+            )
+    except NO_WAY:
+        return None
+    if held is None or not possible.all():
+        return None  # the host tells which row was never among the data
+    without = found + log_class_probs_without(posterior, rows)
+    return held, without, without
+
+
+@jit(static_argnums=(6, 7))
+def _without_each(
+    read: Any,
+    priors: Sequence[Any],
+    counted: Sequence[Any],
+    rows: Any,
+    codes: Any,
+    weights: Any,
+    settings: Any,
+    size: int,
+) -> tuple[Any, Any]:
+    """Log density of each row under each class given the other rows, and whether it can have been among the data."""
+
+    def of_row(given: Sequence[Any]) -> tuple[Any, Any]:
+        row, code, weight = given
+        cells, _ = read(row.astype(jnp.float64)[None])
+        density: Any = 0.0
+        possible: Any = True
+        for prior, before, x, (follows, whole) in zip(priors, counted, cells, settings, strict=True):
+            own = jnp.where(jnp.isnan(x).any(), 0.0, weight) if whole else weight
+            membership = jnp.where(code == jnp.arange(len(leaves(before)[0])), own, 0.0)[None]
+            rest = (before - statistics_in_jax(prior, x, membership)).without_rounding(before)
+            possible &= jnp.all(prior.possible(rest))
+            after = (prior.on_scale_of(rest.pooled()) if follows else prior).update(rest)
+            density += after.row_log_predictive(x)[0]
+        return density, possible
+
+    def of_piece(places: Any) -> Any:
+        return jax.vmap(of_row)([array[places.ravel()] for array in (rows, codes, weights)])
+
+    found: tuple[Any, Any] = computed_in_pieces(of_piece, size, jnp.arange(len(rows)))
+    return found
 
 
 class DensityError(ValueError):

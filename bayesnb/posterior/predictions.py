@@ -9,20 +9,20 @@ import numpy as np
 
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import one_of, proportion
+from bayesnb.core.decisions import decision_rule
 from bayesnb.core.deferred import leaves, pd
 from bayesnb.core.panels import percent
 from bayesnb.core.plain_formulas import with_fallback
-from bayesnb.data.labels import as_labels
 from bayesnb.data.read import as_rows, is_dask, map_partitions
 from bayesnb.model.blocks import parameter_notes
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
 from bayesnb.model.program import Sites
-from bayesnb.model.reading import Cells
+from bayesnb.model.reading import Cells, log_normalised, normalise_into
 from bayesnb.posterior.belief import Belief
 from bayesnb.posterior.density import LabelDensity
-from bayesnb.posterior.function_of_array import function_of_array
+from bayesnb.posterior.function_of_array import function_of_array, log_joint_on_device
 from bayesnb.posterior.lazy_predictions import gives_table, lazy_predictions
 from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, proba_under, uncertainty_under
 
@@ -55,13 +55,6 @@ def _method_of_partition(posterior: Any, method: str, args: tuple, kwargs: dict[
     return getattr(posterior, method)(X, *args, **kwargs)
 
 
-# --------------------------------------------------------------------------------------------------
-# Decisions about rows: labels of least expected loss, and abstention
-# --------------------------------------------------------------------------------------------------
-
-Rule = Callable[[np.ndarray], np.ndarray]
-"""Maps log class probabilities, shape (rows, classes), to decisions, shape (rows,)."""
-
 NATS = {"nats": 1.0, "bits": float(np.log(2))}
 """Units of entropy, in nats."""
 
@@ -76,94 +69,6 @@ def nats_of(unit: Any, units: Mapping[str, float] = NATS) -> float:
     """
     one_of("unit", unit, units)
     return units[unit]
-
-
-def _decision_rule(
-    classes: np.ndarray, *, loss: Any = None, confidence: float | None = None, abstain: Any = None
-) -> Rule:
-    """From class probabilities, shape (rows, classes), to labels, shape (rows,); arguments as for `Posterior.predict`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the losses do not fit the classes, or the arguments do not go together.
-    """
-    if loss is not None and confidence is not None:
-        raise ValueError(
-            "loss and confidence are both given, and each is a rule of its own: give loss alone, a pandas frame with "
-            "one more row that holds the loss of abstaining"
-        )
-    if confidence is None and abstain is not None:
-        raise ValueError(
-            f"abstain is {abstain!r} and there is no confidence below which to abstain: give confidence, or put the "
-            "action into the index of loss"
-        )
-    if loss is not None:
-        actions, losses = _read_loss(loss, classes)
-        return lambda proba: actions[(proba @ losses.T).argmin(axis=1)]
-    if confidence is not None:
-        labels, least = _with_marker(classes, abstain), proportion("confidence", confidence, or_one=True)
-        return lambda proba: labels[np.where(proba.max(axis=1) >= least, proba.argmax(axis=1), len(classes))]
-    return lambda proba: classes[proba.argmax(axis=1)]
-
-
-def _with_marker(classes: np.ndarray, abstain: Any) -> np.ndarray:
-    """The classes and the marker, in the classes' type if the marker fits it, else as objects."""
-    kind = classes.dtype.kind
-    if kind != "O" and np.ndim(abstain) == 0 and np.asarray(abstain).dtype.kind == kind:
-        return np.append(classes, abstain)
-    labels = np.empty(len(classes) + 1, dtype=object)
-    labels[:-1] = classes.astype(object)
-    labels[-1] = abstain
-    return labels
-
-
-def _read_loss(loss: Any, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The actions, and the loss of each under each class, shape (actions, classes)."""
-    labels, actions = classes.tolist(), classes
-    if isinstance(loss, pd.DataFrame):
-        _require_labels(loss, labels)
-        actions, loss = as_labels(loss.index.tolist()), loss[labels]
-    elif hasattr(loss, "columns"):
-        raise TypeError(
-            f"loss is a {type(loss).__module__.split('.')[0]} table, whose rows have no labels: give a pandas "
-            "frame with the actions as index, or an array"
-        )
-    try:
-        losses = np.asarray(loss, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"loss is {loss!r}: give an array or a pandas frame of numbers") from None
-    if losses.shape != (len(actions), len(labels)):
-        raise ValueError(
-            f"loss has shape {losses.shape}, there are {len(labels)} classes: give an array of shape "
-            f"({len(labels)}, {len(labels)}), a row for each label decided and a column for each that is true, "
-            f"both in the order {labels}; a pandas frame may have other actions in its index"
-        )
-    for a, c in np.argwhere(~np.isfinite(losses)):
-        raise ValueError(
-            f"the loss of deciding {actions.tolist()[a]!r} where {labels[c]!r} is true is {losses[a, c]}: give finite "
-            "numbers; a large one excludes the action"
-        )
-    return actions, losses
-
-
-def _require_labels(loss: Any, labels: list[Any]) -> None:
-    """Raise for a frame whose columns are not the labels, or whose index lacks an action or repeats one."""
-    actions, truths = loss.index.tolist(), loss.columns.tolist()
-    missing = [label for label in labels if label not in truths]
-    strange = [truth for truth in truths if truth not in labels]
-    if missing or strange:
-        which = f"no column {missing[0]!r}" if missing else f"the column {strange[0]!r}, which is no class"
-        raise ValueError(
-            f"loss has {which}: its columns are the labels that may be true, which are {labels}; other actions than "
-            "these go into the index"
-        )
-    for names, axis in ((truths, "columns"), (actions, "index")):
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"loss names {name!r} twice in its {axis}: give each label once")
-    if not actions:
-        raise ValueError("loss has no rows: give one for each action, with the action as its index")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -201,6 +106,17 @@ FEW = 250
 
 KEPT_BYTES = 2**26
 """Most bytes of draws that a posterior keeps."""
+
+type Terms = Callable[[Cells], tuple[np.ndarray, np.ndarray]]
+"""From encoded rows to two terms of their log joint densities, shapes (classes,) and (rows, classes)."""
+
+
+def _add_into(out: np.ndarray, log_prior: np.ndarray, log_density: np.ndarray) -> None:
+    np.add(log_prior, log_density, out=out)
+
+
+def _log_normalise_into(out: np.ndarray, log_prior: np.ndarray, log_density: np.ndarray) -> None:
+    out[...] = log_normalised(log_prior + log_density)
 
 
 class Predictions:
@@ -240,11 +156,17 @@ class Predictions:
         ValueError, TypeError
             If X does not have the columns of the fit, or a cell is outside its family's support.
         """
-        density = self.belief.density
-        return self._filled(density, lambda cells, out: np.copyto(out, density.log_joint(cells)), X)
+        density, nothing = self.belief.density, np.zeros(len(self.model.schema.classes))
+        return self._filled(density, lambda cells: (nothing, density.log_joint(cells)), _add_into, X)
 
-    def _filled(self, density: LabelDensity, put: Callable[[Cells, np.ndarray], None], X: Any) -> np.ndarray:
-        return density.chunks(self.model.read(as_rows(X))).fill(put, len(self.model.schema.classes))
+    def _filled(self, density: LabelDensity, terms: Terms, put: Callable[..., None], X: Any) -> np.ndarray:
+        """What a function puts into an array (rows, classes), given it and two terms of the log joint densities."""
+        chunks, num_classes = self.model.read(as_rows(X)), len(self.model.schema.classes)
+        known = None if chunks.device_rows is None else log_joint_on_device(self.belief.density, chunks)
+        if known is None:
+            return density.chunks(chunks).fill(lambda cells, out: put(out, *terms(cells)), num_classes)
+        put(known, np.zeros(num_classes), known.copy())
+        return known
 
     @_partition_by_partition
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -255,7 +177,9 @@ class Predictions:
         array, shape (rows, classes)
         """
         density = self.belief.predicting
-        return with_fallback(self._filled(density, density.put_log_proba, X), -np.inf, log(self.class_probs()))
+        return with_fallback(
+            self._filled(density, density.log_ratio, _log_normalise_into, X), -np.inf, log(self.class_probs())
+        )
 
     @_partition_by_partition
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -288,7 +212,7 @@ class Predictions:
             probabilities, as if no feature had been seen.
         """
         density = self.belief.predicting
-        return with_fallback(self._filled(density, density.put_proba, X), 0.0, self.class_probs())
+        return with_fallback(self._filled(density, density.log_ratio, normalise_into, X), 0.0, self.class_probs())
 
     @_partition_by_partition
     def predict(self, X: Any, *, loss: Any = None, confidence: float | None = None, abstain: Any = None) -> np.ndarray:
@@ -337,7 +261,7 @@ class Predictions:
         >>> posterior.predict([[1], [0], [np.nan]], confidence=0.7)
         array(['ill', 'well', None], dtype=object)
         """
-        decide = _decision_rule(self.model.schema.classes, loss=loss, confidence=confidence, abstain=abstain)
+        decide = decision_rule(self.model.schema.classes, loss=loss, confidence=confidence, abstain=abstain)
         return decide(self.predict_proba(X))
 
     def decision_boundary(self) -> tuple[np.ndarray, float]:

@@ -10,7 +10,7 @@ from scipy.special import entr, logsumexp
 from bayesnb.core.arrays import log
 from bayesnb.core.deferred import in_float64, leaves, map_tree
 from bayesnb.core.plain_formulas import warn_lost
-from bayesnb.core.running import results_in_order
+from bayesnb.core.running import progress_if_long, results_in_order
 from bayesnb.data.tables import Table
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters, Prior
@@ -61,11 +61,15 @@ def _each_joint(
             for start in range(rows.start, rows.stop, step):
                 yield slice(start, min(start + step, rows.stop)), rows.start, of_rows
 
-    def of_piece(piece: tuple[slice, int, Callable[[slice], np.ndarray]]) -> None:
+    def of_piece(piece: tuple[slice, int, Callable[[slice], np.ndarray]]) -> int:
         rows, first, of_rows = piece
         function(rows, np.ascontiguousarray(of_rows(slice(rows.start - first, rows.stop - first)).T))
+        return rows.stop - rows.start
 
-    list(results_in_order(of_piece, pieces()))
+    size = table.num_rows * flat.class_prob.size
+    with progress_if_long("densities under draws", "row", table.num_rows, size) as count:
+        for number in results_in_order(of_piece, pieces()):
+            count(number)
 
 
 def _each_proba(

@@ -468,7 +468,8 @@ def propose_descriptions(
     >>> model = nb.NaiveBayes.from_frame(X, y, exclude=["day"])
     >>> [*nb.propose_descriptions(model, X, y).features]
     ['hours', 'hours is missing', 'day day', 'day month', 'day weekday']
-    >>> [*nb.propose_descriptions(model, X, y, exclude=["x is missing", "x month", "x weekday"]).features]
+    >>> kinds = ["x is missing", "x month", "x weekday"]
+    >>> [*nb.propose_descriptions(model, X, y, exclude=kinds).features]
     ['hours', 'day day']
     """
     description = description_of(model)

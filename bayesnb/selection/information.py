@@ -13,7 +13,7 @@ from bayesnb.core.deferred import in_float64, map_tree
 from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import chosen, percent
-from bayesnb.core.running import random_generator
+from bayesnb.core.running import progress_if_long, random_generator
 from bayesnb.families.categories import Bernoulli
 from bayesnb.families.family import JointFamily, Parameters
 from bayesnb.model.blocks import (
@@ -62,15 +62,17 @@ def _averaged(posterior: Posterior, num_draws: int | None, key: Any) -> list[np.
     if not offers(posterior, "a distribution of the parameters"):
         return [np.full(len(labels_alone(block)), np.nan) for block in posterior.model.blocks]
     if offers(posterior, "draws of a sampler"):
-        pieces = draws_in_pieces(posterior.belief.draw(None, num_draws, key))
+        drawn = posterior.belief.draw(None, num_draws, key)
+        number, pieces = drawn.class_prob[..., 0].size, draws_in_pieces(drawn)
     else:
         number = CHAINS * whole_number("num_draws", DRAWS if num_draws is None else num_draws)
         pieces = posterior.belief.pieces(number, random_generator(key))
-    sums = [
-        (len(draws.class_prob), [found.sum(axis=0) for found in _under_draws(posterior, draws)]) for draws in pieces
-    ]
-    number = sum(size for size, _ in sums)
-    return [np.sum(of_block, axis=0) / number for of_block in zip(*(found for _, found in sums), strict=True)]
+    sums, size = [], number * sum(len(block.columns) for block in posterior.model.blocks) * len(posterior.classes)
+    with progress_if_long("mutual information", "draw", number, size) as count:
+        for draws in pieces:
+            sums.append([found.sum(axis=0) for found in _under_draws(posterior, draws)])
+            count(len(draws.class_prob))
+    return [np.sum(of_block, axis=0) / number for of_block in zip(*sums, strict=True)]
 
 
 def _under_draws(posterior: Posterior, draws: ModelParameters) -> list[np.ndarray]:

@@ -240,7 +240,9 @@ def compare_models(
     }
     scores = {name: _model_score(name, posterior, rows, notes) for name, posterior in posteriors.items()}
     known = {name: score for name, score in scores.items() if score is not None}
-    evidence = pd.Series({name: _evidence(name, problem, notes) for name, problem in problems.items()})
+    evidence = pd.Series(
+        {name: _evidence(name, posterior, problems[name], notes) for name, posterior in posteriors.items()}
+    )
     columns = {
         "log_evidence": evidence,
         "model_probability": _model_probabilities(problems, evidence, prior_probs, notes),
@@ -301,16 +303,27 @@ def _fitted(name: Any, given: Any, rows: Rows, y: Any) -> Posterior:
     return given
 
 
-def _evidence(name: Any, problem: Problem, notes: list[str]) -> float:
+def _evidence(name: Any, posterior: Posterior, problem: Problem, notes: list[str]) -> float:
     if not has_closed_form(problem.model):
-        notes.append(f"{name}: no evidence, which has a closed form for conjugate families with given priors only.")
-        return float("nan")
-    return problem.log_evidence
+        reason = "which has a closed form for conjugate families with given priors only"
+    elif posterior.feature_weights is not None:
+        reason = "because that of the model without weights of features is not its own"
+    elif _has_given_draws(posterior):
+        reason = "because draws from elsewhere may have another prior than the model; nb.fit(model, X, y) has one"
+    else:
+        return problem.log_evidence
+    notes.append(f"{name}: no evidence, {reason}.")
+    return float("nan")
+
+
+def _has_given_draws(posterior: Posterior) -> bool:
+    """Whether the draws are those of no inference of the package, and perhaps of another prior than the model's."""
+    return posterior.inference is None
 
 
 def _model_score(name: Any, posterior: Posterior, rows: Rows, notes: list[str]) -> Any:
     problem = require(posterior, "data", "compare_models").problem
-    if has_closed_form(problem.model):
+    if has_closed_form(problem.model) and not _has_given_draws(posterior):
         posterior = with_weights_of(posterior, Exact().fit(problem))
     if not offers(posterior, "a distribution of the parameters"):
         notes.append(f"{name}: no leave-one-out, because a point estimate leaves no posterior to take a row from.")
@@ -384,18 +397,23 @@ def _difference_of_form(one: Problem, other: Problem) -> str:
     """The difference between the data that two models describe, in words; empty if they describe the same data."""
     mine, theirs = _density_forms(one), _density_forms(other)
     schemas = [problem.model.schema for problem in (one, other)]
-    for position in mine.keys() & theirs.keys() & {*schemas[0].edges, *schemas[1].edges}:
-        for form, schema in zip((mine, theirs), schemas, strict=True):
-            form[position] += f" of {len(schema.categories.get(position, ()))} values"
-    for position in sorted(mine | theirs):
-        if mine.get(position) != theirs.get(position):
-            left, right = (form.get(position, "not in the model") for form in (mine, theirs))
-            return f"column {one.model.schema.columns[position]!r} ({left}, and {right})"
+    sizes = [
+        {schema.columns[position]: len(categories) for position, categories in schema.categories.items()}
+        for schema in schemas
+    ]
+    in_bins = {schema.columns[position] for schema in schemas for position in schema.edges}
+    for column in mine.keys() & theirs.keys() & in_bins:
+        for form, own in zip((mine, theirs), sizes, strict=True):
+            form[column] += f" of {own.get(column, 0)} values"
+    for column in mine | theirs:
+        if mine.get(column) != theirs.get(column):
+            left, right = (form.get(column, "not in the model") for form in (mine, theirs))
+            return f"column {column!r} ({left}, and {right})"
     return ""
 
 
-def _density_forms(problem: Problem) -> dict[int, str]:
-    """The form in which a model describes each column, by position."""
+def _density_forms(problem: Problem) -> dict[Any, str]:
+    """The form in which a model describes each column, by name, in the order of the table."""
     found: dict[int, str] = {}
     for block, lacking in zip(problem.model.blocks, problem.left_out_rows, strict=True):
         kind = kind_of_density(support_of(block.family))
@@ -406,7 +424,7 @@ def _density_forms(problem: Problem) -> dict[int, str]:
         found |= dict.fromkeys(block.described, kind)
     for column, number in problem.missing_as_values.items():
         found[column] += f" with {number:.6g} missing cells as values"
-    return found
+    return {problem.model.schema.columns[position]: found[position] for position in sorted(found)}
 
 
 def _score_differences(scores: Mapping[Any, Any]) -> pd.DataFrame:

@@ -22,7 +22,8 @@ from bayesnb.core.cells import (
     warn_of_large_counts,
     warn_unseen,
 )
-from bayesnb.core.checking import a_type, as_path, known_probabilities, of_labels, require_no_new_class
+from bayesnb.core.checking import a_type, as_path, known_probabilities, listed, of_labels, require_no_new_class
+from bayesnb.core.decisions import decision_rule
 from bayesnb.core.label_scores import NO_SCORES
 from bayesnb.core.plain_formulas import BEFORE, TOGETHER, two_classes, with_fallback
 from bayesnb.core.recipes import RECIPES, read_dates
@@ -260,9 +261,25 @@ class ServedModel:
         scorer = self._scorer
         return with_fallback(scorer.log_proba(scorer.log_joint(*self._read(X))), -np.inf, scorer.log_prior)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable label of each row, shape (rows,); the rest as for `predict_proba`."""
-        return self.classes[self.predict_proba(X).argmax(axis=1)]
+    def predict(self, X: Any, *, loss: Any = None, confidence: float | None = None, abstain: Any = None) -> np.ndarray:
+        """A decision about each row, by default its most probable label.
+
+        Parameters
+        ----------
+        X
+            As for `predict_proba`.
+        loss, confidence, abstain
+            As for `Posterior.predict`; decisions of least expected loss, and abstention.
+
+        Returns
+        -------
+        array, shape (rows,)
+        """
+        decide = decision_rule(self.classes, loss=loss, confidence=confidence, abstain=abstain)
+        return decide(self.predict_proba(X))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of the classes {listed(self.classes)}, columns {listed(self.columns)}>"
 
     def predict_set(self, X: Any, coverage: float = 0.9, *, by_class: bool = False, empty: bool = False) -> np.ndarray:
         """A set of labels for each row that holds the true one with a given probability, on average over rows.

@@ -583,3 +583,25 @@ def test_progress_is_lines_with_an_estimate_where_there_is_no_terminal(monkeypat
         line = r"check: [\d,]+ of 4,000 replicates, \d\d:\d\d so far, about \d\d:\d\d left"
         lines = capsys.readouterr().err.splitlines()
         assert any(re.fullmatch(line, each) for each in lines) is shown
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda posterior, X, y: nb.mutual_information(posterior), ["mutual information", "drawing parameters"]),
+        (lambda posterior, X, y: posterior.proba_interval(X), ["drawing parameters", "densities under draws"]),
+        (lambda posterior, X, y: posterior.to_datatree(X, y), ["drawing parameters", "densities under draws"]),
+    ],
+)
+def test_long_work_without_a_bar_of_its_own_tells_its_progress(call, told, monkeypatch, capsys):
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    monkeypatch.delenv("CI", raising=False)
+    for name in ("FIRST_LINE", "NEXT_LINE", "LATER"):
+        monkeypatch.setattr(f"bayesnb.core.running.{name}", 0.0)
+    X, y = [[2, 0, 1], [0, 3, 1], [1, 1, 4]], ["a", "b", "a"]
+    call(nb.fit(nb.Multinomial(), X, y), X, y)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("bayesnb.core.running.LONG", 1)
+    call(nb.fit(nb.Multinomial(), X, y), X, y)
+    lines = capsys.readouterr().err.splitlines()
+    assert [*dict.fromkeys(line.split(":")[0] for line in lines)] == told

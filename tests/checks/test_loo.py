@@ -89,6 +89,7 @@ def test_draws_of_a_prior_that_follows_the_data_are_warned_of(rng, model, told):
     assert np.isfinite(nb.loo(nb.from_samples(exact.model, draws, X=X, y=y), X, y).elpd)
 
 
+@pytest.mark.slow
 def test_maxima_of_the_evidence_are_warned_of_and_give_no_probability_of_a_model():
     """Hyperparameters that maximise the evidence saw every row."""
     rng = np.random.default_rng(0)

@@ -295,7 +295,7 @@ def enumerated_with_concentrations(known):
     ("inference", "known"),
     [
         (nb.Gibbs(40, 80, 12), {}),
-        (nb.Gibbs(40, 80, 12), ALL_KNOWN),
+        pytest.param(nb.Gibbs(40, 80, 12), ALL_KNOWN, marks=pytest.mark.slow),
         pytest.param(nb.Gibbs(100, 1500, 2), {"r": "y"}, marks=pytest.mark.slow),
         pytest.param(nb.NUTS(), {}, marks=pytest.mark.slow),
     ],

@@ -211,7 +211,7 @@ def test_pictures_are_those_of_the_examples(site, documentation):
         shown, described = f"_images/{pictures.file_of(name)}", pictures.page_of(name)
         page = (site / "api" / "generated" / f"{described}.html").read_text("utf-8")
         assert f'src="../../{shown}"' in page, name
-        assert f'src="{shown}"' in gallery, name
+        assert f'src="_images/{pictures.card_of(name)}"' in gallery, name
         assert f'href="api/generated/{described}.html"' in gallery, name
 
 

@@ -64,7 +64,15 @@ def counts(rng):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("estimator", [*(each() for each in ESTIMATORS), NaiveBayesClassifier(feature_weights=None)])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        pytest.param(each(), marks=[] if each in (GaussianNB, NaiveBayesClassifier) else pytest.mark.slow)
+        for each in ESTIMATORS
+    ]
+    + [pytest.param(NaiveBayesClassifier(feature_weights=None), marks=pytest.mark.slow)],
+    ids=lambda estimator: type(estimator).__name__,
+)
 def test_scikit_learns_checks_pass(estimator):
     # A row of weight two is left out whole; of two equal rows, one stays when the other one is left out.
     untrue = dict.fromkeys(

@@ -53,7 +53,7 @@ def by_refits(classifier, model, X, y, weights):
     return np.average(found, axis=0, weights=weights) / ((1 - (probs**2).sum()) / 2)
 
 
-@pytest.mark.parametrize("weights", [None, "each", "shared"])
+@pytest.mark.parametrize("weights", [pytest.param(None, marks=pytest.mark.slow), "each", "shared"])
 @pytest.mark.parametrize("name", MODELS)
 def test_they_are_those_of_refits(name, weights):
     X, y = table()

@@ -8,7 +8,7 @@ import numpyro.distributions as dist
 import pytest
 
 from bayesnb.families.distributions import GammaPoisson, GammaVector, ZeroOr
-from bayesnb.families.draw import draw
+from bayesnb.families.draw import draw, log_gammas
 
 DRAWS = 4000
 
@@ -99,3 +99,12 @@ def test_numbers_other_than_zero_are_drawn_for_each_place(rng: np.random.Generat
 def test_probabilities_of_float32_may_exceed_one_together(rng: np.random.Generator) -> None:
     drawn = draw(dist.MultinomialProbs(np.float32([0.6, 0.4, 0.0]), total_count=9), rng, (5,))
     assert drawn.sum(axis=-1).tolist() == [9.0] * 5
+
+
+@pytest.mark.parametrize("least", [1, 3, 10])
+def test_gamma_variables_drawn_in_pieces_are_those_of_one_call(least: int, monkeypatch: Any) -> None:
+    def drawn(at_once: int) -> np.ndarray:
+        monkeypatch.setattr("bayesnb.families.draw.GAMMAS", at_once)
+        return log_gammas(A / 5, np.random.default_rng(0), (4, *A.shape))
+
+    np.testing.assert_array_equal(drawn(least), drawn(10**6))

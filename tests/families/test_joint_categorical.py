@@ -14,7 +14,7 @@ from bayesnb.data.read import as_table
 from bayesnb.families.distributions import CombinationOfCategories
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
-from bayesnb.families.joint_categorical import Combinations, count_combinations
+from bayesnb.families.joint_categorical import Combinations
 
 CATEGORIES = {"a": list("xyz"), "b": list("pqrs")}
 PAIRS = [" & ".join(pair) for pair in itertools.product(*CATEGORIES.values())]
@@ -315,19 +315,20 @@ class TestCounts:
 
     def test_they_are_counts_by_class(self, rng):
         codes, weight = rng.integers(0, 50, 30), rng.uniform(size=(30, 2)) * (rng.uniform(size=(30, 2)) < 0.6)
-        counted = count_combinations(codes, weight)
+        count = nb.JointCategorical(sizes=(50,)).statistics
+        counted = count(codes[:, None], weight)
         found = np.zeros((2, 50))
         np.add.at(found, (counted.values.place, counted.values.number.astype(int)), counted.values.weight)
         np.testing.assert_allclose(found, np.stack([np.bincount(codes, own, minlength=50) for own in weight.T]))
         assert counted.combinations.tolist() == sorted(set(codes[weight.any(axis=1)]))
-        both = count_combinations(codes, np.hstack([weight, 2 * weight]))
+        both = count(codes[:, None], np.hstack([weight, 2 * weight]))
         assert both.same_rows(type(counted).joined([counted, counted * 2.0]))
         assert not both.same_rows(type(counted).joined([counted, counted]))
         assert (counted - counted).without_rounding(counted).combinations.size == 0
 
     def test_codes_move_with_the_categories(self):
-        counted = count_combinations(np.array([0, 3, 5]), np.eye(2)[[0, 1, 0]])
         family = nb.JointCategorical(sizes=(3, 3))
+        counted = nb.JointCategorical(sizes=(9,)).statistics(np.array([[0], [3], [5]]), np.eye(2)[[0, 1, 0]])
         moved = counted.recoded([np.array([2, 0]), np.array([0, 2, 1])], family.sizes)
         # (0, 0), (1, 0) and (1, 2) become (2, 0), (0, 0) and (0, 1).
         assert moved.combinations.tolist() == [0, 1, 6]

@@ -355,6 +355,7 @@ class TestInAModel:
         assert drawn.diagnostics.divergences == 0
         assert nb.compare(posterior, drawn).agree
 
+    @pytest.mark.slow
     def test_intervals_of_what_all_classes_share(self, rng):
         X, y = rng.normal(size=(30, 2)) @ [[1.0, 0.7], [0.0, 1.0]], rng.integers(0, 3, 30)
         features = {"x": (nb.MultivariateGaussian(), [0, 1])}

@@ -158,6 +158,7 @@ def test_every_column_has_cells(column, cells):
     assert posterior.predict_proba(X[:1]).shape == (1, 2)
 
 
+@pytest.mark.slow
 def test_labels_that_are_missing_are_summed_out_by_gibbs():
     """Two rows without a label: the posterior means are averages over their four labellings."""
     known, lost = np.array([[3, 0, 1, 2], [0, 4, 1, 0]]), [0, 3]

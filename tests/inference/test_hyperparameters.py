@@ -174,6 +174,7 @@ def test_classes_that_share_no_hyperparameter_move_side_by_side():
     assert moves(nb.Poisson(dist.Gamma(2.0, 1.0).expand([2, 1]), 1.0), **both)[0] == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_gibbs_learns_where_no_row_has_a_label():
     X = np.concatenate([EGGS, EGGS + 40])
     posterior = nb.fit(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), X, None, nb.Gibbs(50, 100, 4), classes=2, key=0)
@@ -181,6 +182,7 @@ def test_gibbs_learns_where_no_row_has_a_label():
     np.testing.assert_allclose(np.sort(posterior.mean()["x_rate"].ravel()), (a + np.array([28, 308])) / 8, rtol=0.05)
 
 
+@pytest.mark.slow
 def test_a_learned_mean_moves_on_its_own_scale():
     """Thousands of a unit: the cells of a class have a multivariate t distribution, given the prior mean."""
     rng = np.random.default_rng(5)

@@ -120,7 +120,7 @@ def slow(*given):
 @pytest.mark.parametrize(
     ("table", "inference"),
     [
-        ("mixed", LONG),
+        slow("mixed", LONG),
         ("equal rows", LONG),
         *(slow(table, LONGER) for table in TABLES),
         slow("mixed", nb.NUTS()),
@@ -371,7 +371,7 @@ def agreement(labels, truth):
     [
         nb.MAP(),
         nb.MLE(),
-        nb.Gibbs(num_warmup=50, num_samples=500),
+        slow(nb.Gibbs(num_warmup=50, num_samples=500)),
         slow(nb.NUTS(num_warmup=300)),
     ],
     ids=lambda inference: type(inference).__name__,

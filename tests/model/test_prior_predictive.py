@@ -81,6 +81,8 @@ def test_missing_cells_are_left_out_and_totals_kept():
     seen, drawn = tree.observed_data, tree.prior_predictive
     np.testing.assert_array_equal(seen["text"], words)
     np.testing.assert_array_equal(drawn["text"].sum("text_column"), np.tile([3, 0, 9, 6], (1, 3, 1)))
+    np.testing.assert_array_equal(seen["text"].sel(text_column="c"), words[:, 2])
+    assert drawn["text_column"].values.tolist() == ["a", "b", "c"]
     for name, rows in {"y": [0, 2, 3], "row_": [0, 2, 3], "g|h": [0, 1, 3]}.items():
         np.testing.assert_array_equal(seen[name].coords[f"{name}_row"], rows)
         assert drawn[name].shape == (1, 3, 3)

@@ -83,3 +83,11 @@ def test_what_explain_returns_draws_the_same_picture():
         figure = explained.plot(**shown)
         assert drawn_bars(figure.axes[0]) == drawn_bars(expected.axes[0])
         assert figure.get_suptitle() == expected.get_suptitle()
+
+
+def test_a_large_number_is_written_out():
+    posterior = nb.fit(
+        nb.Gaussian(), [[66800.0], [71000.0], [3000.0], [4000.0]], list("aabb"), feature_names=["income"]
+    )
+    (axis,) = nb.plot_evidence(posterior, [[66800.0]]).axes
+    assert "income = 66800" in [text.get_text() for text in axis.get_yticklabels()]

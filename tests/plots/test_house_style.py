@@ -56,6 +56,21 @@ def many_classes() -> tuple[Any, Any, Any]:
 
 
 @cache
+def many_values() -> tuple[Any, Any, Any]:
+    """A column of many categories, a number with six digits, and one with zeros and a long name."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["stays", "leaves"], 60)
+    X = pd.DataFrame(
+        {
+            "district": [f"district {i}" for i in np.arange(120) * 7 % 25],
+            "income": np.exp(rng.normal(10 + (y == "stays"), 1)),
+            "refunds in the last year": np.where(rng.random(120) < 0.5, 0, rng.gamma(2, 10, 120)),
+        }
+    )
+    return nb.fit(nb.NaiveBayes.from_frame(X, y), X, y), X, y
+
+
+@cache
 def told() -> Any:
     return nb.telling_features(penguins()[0], 4, num_draws=5)
 
@@ -92,6 +107,7 @@ def result(name: str) -> Any:
         ),
         "families": lambda: nb.choose_families(bill, y),
         "class probabilities": lambda: nb.estimate_class_probs(few, bill[:9]),
+        "drift": lambda: nb.drift(many_values()[0], many_values()[1][::2]),
     }
     return computed[name]()
 
@@ -122,6 +138,9 @@ PLOTS: dict[str, Plot] = {
     "effects": Plot(
         lambda **options: nb.plot_effects(penguins()[0], penguins()[1], max_panels=3, num_draws=5, **options), panels=3
     ),
+    "effects of many values": Plot(
+        lambda **options: nb.plot_effects(*many_values()[:2], num_draws=5, **options), panels=3
+    ),
     "effect": Plot(lambda **options: nb.plot_effect(penguins()[0], "bill_depth_mm", num_draws=5, **options)),
     "effect of categories": Plot(lambda **options: nb.plot_effect(penguins()[0], "island", num_draws=5, **options)),
     "telling features": Plot(lambda **options: told().plot(**options), panels=3, classes=True),
@@ -139,6 +158,10 @@ PLOTS: dict[str, Plot] = {
     "densities": Plot(
         lambda **options: nb.plot_densities(*penguins(), **options), panels=6, classes=True, features=True
     ),
+    "densities of many values": Plot(
+        lambda **options: nb.plot_densities(*many_values(), **options), panels=3, classes=True, features=True
+    ),
+    "drift": Plot(lambda **options: result("drift").plot(**options), panels=3),
     "densities without data": Plot(
         lambda **options: nb.plot_densities(many_classes()[0], **options), panels=2, classes=True, features=True
     ),

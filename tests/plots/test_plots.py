@@ -549,6 +549,33 @@ def test_parameters_of_a_z_of_three_have_a_panel(posteriors):
     ]
 
 
+@pytest.mark.parametrize("small", [1e-16, 1e-4, 0.01, 0.1, 0.5, 1.0])
+def test_the_bars_of_a_comparison_are_visible_where_a_density_is_infinite(small):
+    """As it is at zero or one where a concentration is below one."""
+    model, ones, y = nb.NaiveBayes(nb.Bernoulli(small, small)), np.repeat([[1], [0]], 3, axis=0), list("aaabbb")
+    exact = nb.fit(model, ones, y)
+    found = nb.compare(exact, nb.from_samples(model, exact.draws(key=1), X=ones, y=y))
+    of_x = {"x_prob[a, 0]": (3 + small, small), "x_prob[b, 0]": (small, 3 + small)}
+    for axis in found.plot().axes:
+        beta = scipy.stats.beta(*of_x.get(axis.get_title().split("\n")[0], (4, 4)))
+        grid, density = axis.lines[0].get_data()
+        np.testing.assert_allclose(density, beta.pdf(grid))
+        assert sum(bar.get_height() * bar.get_width() for bar in axis.patches) == pytest.approx(1.0)
+        assert axis.get_ylim()[1] < 2 * max(bar.get_height() for bar in axis.patches)
+
+
+def test_bars_are_visible_where_a_predictive_density_is_infinite():
+    """Of shares of which most are nearly zero, or one, in one class."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 100)
+    shares = pd.DataFrame({"share": rng.beta(np.where(y == "a", 0.2, 2.0), 0.3).clip(1e-9, 1 - 1e-9)})
+    (axis,) = nb.plot_densities(nb.fit(nb.NaiveBayes(nb.Beta()), shares, y, nb.MAP()), shares, y).axes
+    line = max(axis.lines, key=lambda line: line.get_ydata().max())
+    tallest = max(patch.get_xy()[:, 1].max() for patch in axis.patches)
+    assert line.get_ydata().max() > 8 * tallest
+    assert axis.get_ylim()[1] < 4 * tallest
+
+
 def test_draws_without_spread_have_a_histogram_of_area_one_in_the_middle_of_their_panel():
     axis = of_one_probability(np.full(50, 0.3), nb.Bernoulli())
     corners = axis.patches[0].get_xy()

@@ -40,6 +40,8 @@ def test_a_known_fit_leaves_the_sum_over_all_labels(concentration, labels):
     assert found.table.index.tolist() == ["a", "b", "c"]
     np.testing.assert_allclose(found.posterior.class_probs(), found.table["mean"])
     assert (found.agrees, found.drift) == (None, None)  # there are no statistics to compare
+    with pytest.raises(TypeError, match="ClassProbsEstimate: take its posterior attribute"):
+        found.posterior.with_class_probs(found)
 
 
 @pytest.mark.parametrize("kind", KINDS)

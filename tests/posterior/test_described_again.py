@@ -158,7 +158,7 @@ def test_the_distribution_of_a_row_has_each_column_once(fitted, penguins):
         scores = nb.loo_scores(weighted, X, y)
     assert scores["elpd_joint"] == pytest.approx(nb.loo_scores(once, X, y)["elpd_joint"], rel=1e-12)
     compared = nb.compare_models({"again": weighted, "once": once}, X, y).table
-    assert compared["log_evidence"].to_numpy() == pytest.approx([once.log_evidence] * 2, rel=1e-12)
+    assert np.isnan(compared["log_evidence"]["again"])  # that of the model without weights is not its own
     assert compared["elpd"]["again"] == pytest.approx(scores["elpd_label"], rel=1e-9)
     assert weighted.generative.model.used_columns == once.model.used_columns
 

@@ -2,6 +2,7 @@
 
 import re
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -136,6 +137,9 @@ def test_the_picture_has_the_numbers_of_the_frame(mixed):
     np.testing.assert_array_equal(curve.get_ydata(), known["log_odds"])
     np.testing.assert_array_equal(curve.get_xdata(), known["value"].astype(float))
     assert found["log_odds"].iloc[-1] in [line.get_ydata()[0] for line in axis.lines]  # of a missing cell
+    _, given = plt.subplots()
+    nb.plot_effect(classifier, "number", X, ax=given)
+    assert given.get_xlabel() == axis.get_xlabel() == "number"
     heads = [axis.get_title() for axis in nb.plot_effects(classifier, X, max_panels=4).axes]
     assert sum(map(bool, heads)) == 4
 

@@ -46,6 +46,14 @@ class TestChance:
         assert found.item() == pytest.approx(expected, rel=1e-12)
         assert df.item() == (shape[0] - 1) * (shape[1] - 1)
 
+    def test_columns_of_equal_margins_are_as_each_alone(self):
+        rng = np.random.default_rng(0)
+        table = rng.permuted(np.repeat([[[3.0, 1.0], [0.0, 2.0]]], 40, axis=0).reshape(40, 4), axis=1)
+        table = np.moveaxis(table.reshape(40, 2, 2), 1, 0)
+        table[:, ::7] += 0.5
+        alone = np.concatenate([tables_by_chance(table[:, [k]]) for k in range(40)], axis=1)
+        np.testing.assert_array_equal(tables_by_chance(table), alone)
+
     def test_unseen_and_broken(self):
         table = np.array([[3.0, 0, 1, 2], [1, 0, 2, 2], [0, 0, 0, 0], [1, 0, 4, 3]])
         df, found = tables_by_chance(table[:, None])

@@ -124,7 +124,13 @@ def test_the_other_predictions_are_those_of_the_fit(pair):
     classes = getattr(pair.fitted, "classes_", getattr(pair.fitted, "classes", None))
     assert served.classes.tolist() == classes.tolist()
     assert served.columns == tuple(X.columns)
-    np.testing.assert_array_equal(served.predict(X), pair.fitted.predict(X))
+    loss = pd.DataFrame(
+        [[0, 1, 4], [2, 0, 1], [3, 3, 0], [0.5, 0.5, 0.5]], ["ash", "fir", "oak", "ask"], ["ash", "fir", "oak"]
+    )
+    for decision in ({}, {"loss": loss}, {"confidence": 0.8}, {"confidence": 0.8, "abstain": "ask"}):
+        np.testing.assert_array_equal(served.predict(X, **decision), pair.fitted.predict(X, **decision))
+    with pytest.raises(ValueError, match="loss and confidence are both given"):
+        served.predict(X, loss=loss, confidence=0.5)
     np.testing.assert_allclose(served.predict_log_proba(X), pair.fitted.predict_log_proba(X), rtol=1e-12, atol=1e-12)
     for row in records(X)[:5]:
         expected, found = pair.fitted.explain(row), served.explain(row)

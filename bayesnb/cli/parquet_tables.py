@@ -1,0 +1,72 @@
+"""Parquet files of the command line, of any size: DuckDB or Polars computes what is asked of them."""
+
+from collections.abc import Sequence
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import pandas as pd
+
+from bayesnb.data.lazy_table import lazy_parquet, sampled
+from bayesnb.posterior.posterior import Posterior
+
+
+def is_parquet(path: Any) -> bool:
+    """Whether a name is that of Parquet files, perhaps with a pattern such as ``data/*.parquet``."""
+    return str(path).endswith((".parquet", ".pq"))
+
+
+def opened_parquet(files: str, options: Sequence[Any] = ()) -> Any:
+    """A lazy table of Parquet files.
+
+    Parameters
+    ----------
+    files : str
+        A path, perhaps with a pattern.
+    options : sequence
+        What is given for CSV files alone, and is to be empty.
+
+    Raises
+    ------
+    ValueError
+        If there is no file, or an option is given.
+    ImportError
+        Without DuckDB and Polars.
+    """
+    if any(options):
+        raise ValueError(f"{files!r} is Parquet, whose cells have types: --missing, --sep and --decimal are for CSV")
+    if not (found := sorted(glob(files, recursive=True))):
+        raise ValueError(f"there is no file {files!r}")
+    if (table := lazy_parquet(found)) is None:
+        raise ImportError("Parquet files need DuckDB or Polars: pip install 'bayesnb[lazy]'")
+    return table
+
+
+def labelled_sample(table: Any, target: str) -> tuple[Any, pd.DataFrame, pd.Series]:
+    """The rows of a lazy table that have a label, and features and labels of some of them at random."""
+    frame: Any = nw.from_native(table)
+    if target in frame.collect_schema():  # else the sample names it
+        frame = frame.filter(~nw.col(target).is_null())
+    labelled = frame.to_native()
+    features, labels, _ = sampled(labelled, target)
+    return labelled, nw.from_native(features).to_pandas(), pd.Series(labels, name=target)
+
+
+def write_predictions(posterior: Posterior, table: Any, out: Path) -> None:
+    """Write a lazy table with the class probabilities and the most probable class of each row, ``prediction``.
+
+    The file is there whole or not at all, and no row is in memory for longer than the engine needs it.
+    """
+    scores: Any = nw.from_native(posterior.predict_proba(table))
+    proba = [nw.col(f"proba_{label}") for label in posterior.classes]
+    best = nw.max_horizontal(*proba)
+    found = nw.lit(posterior.classes.tolist()[-1])
+    for label, own in reversed([*zip(posterior.classes.tolist(), proba, strict=True)]):
+        found = nw.when(own == best).then(nw.lit(label)).otherwise(found)
+    made = out.with_name(f".{out.name}.part")
+    try:
+        scores.with_columns(found.alias("prediction")).sink_parquet(made)
+        made.replace(out)
+    finally:
+        made.unlink(missing_ok=True)

@@ -1,0 +1,430 @@
+"""Sufficient statistics of lazy tables: what families need as sums by class, which the table's engine computes.
+
+Cells of numbers become expressions, and each need the sums of some of them. What has no expression, such as categories,
+text and log-gamma functions, is counted by value: each value that occurs is then a row of its weight on the host.
+"""
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce, singledispatchmethod
+from itertools import batched, chain, combinations_with_replacement, islice
+from operator import add, and_
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from bayesnb.core.arrays import row_pieces
+from bayesnb.core.cells import (
+    ACCURATE_COUNT,
+    LARGEST_NUMBER,
+    OutsideSupport,
+    is_missing,
+    refusal,
+    warn_of_large_counts,
+    warn_unseen,
+)
+from bayesnb.core.deferred import in_float64
+from bayesnb.data.column_expressions import Columns, NoExpressionError, place_among
+from bayesnb.data.labels import Found
+from bayesnb.data.lazy_cells import of_key
+from bayesnb.data.lazy_table import CLASS, ROWS, WEIGHT, LazyTable, Question, without_rows_in_errors
+from bayesnb.data.read import Rows, as_table, read_rows
+from bayesnb.data.tables import FrameTable
+from bayesnb.families.host_sums import count_on_host, stated_needs
+from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, support_of
+from bayesnb.families.moments import moments_beyond_rounding, scatter_beyond_rounding
+from bayesnb.families.needs import (
+    CellWeight,
+    CentredProducts,
+    CentredSquares,
+    Frequencies,
+    Need,
+    RowWeight,
+    Sums,
+    ValueCounts,
+    fill_needs,
+    list_needs,
+)
+from bayesnb.families.statistics import ClassCounts, Membership, safe_ratio
+from bayesnb.model.blocks import Block, ModelStatistics
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.open_schema import OpenSchema
+from bayesnb.model.problem import Problem, with_new_categories
+from bayesnb.model.reading import Chunks, Counted, count_rows, held_by
+
+type Asking = Generator[list[Question], Any, Any]
+"""Asks for sums by class, gets them, may ask again, and returns a result."""
+
+CHAIN = 50
+"""Comparisons in a chain, of which an engine allows some hundreds."""
+
+NEAR = 1e4
+"""Up to this ratio of the squared distance from the mean and the variance, sums of squares keep twelve digits."""
+
+STEADY = 1e6
+"""Up to this ratio of squared mean and variance, an engine's own variance keeps eleven digits."""
+
+
+# --------------------------------------------------------------------------------------------------
+# What rows show of labels and categories
+# --------------------------------------------------------------------------------------------------
+
+
+def find_in_lazy(schema: OpenSchema, lazy: LazyTable) -> Found:
+    """As `OpenSchema.find`; numbers of which bins are made are those of a sample."""
+    if isinstance(schema.model, BoundModel):
+        return Found()
+    found = Found(labels=lazy.classes if schema.classes is None else None)
+    for position in dict.fromkeys((*schema.open_columns, *schema.seen_columns)):
+        (name,) = schema.columns.names([position])
+        in_bins = position in schema.seen_columns or position in schema.in_bins
+        rows = lazy.sampled if in_bins and lazy.schema[name].is_numeric() else _rows_of_values(lazy, name)
+        own, seen = (tuple({position}.intersection(each)) for each in (schema.open_columns, schema.seen_columns))
+        alone = replace(schema, classes=np.empty(0), open_columns=own, seen_columns=seen)
+        with without_rows_in_errors():
+            found += alone.find(rows)
+    return found
+
+
+def _rows_of_values(lazy: LazyTable, name: str) -> Rows:
+    counts = lazy.counts({name: nw.col(name)}, "a family of categories")
+    return read_rows(counts.select(name).to_native(), None, counts[WEIGHT].to_numpy()).counting()
+
+
+# --------------------------------------------------------------------------------------------------
+# Rows that are added to those of a fit
+# --------------------------------------------------------------------------------------------------
+
+
+def count_more_in_lazy(problem: Problem, lazy: LazyTable) -> tuple[Problem, ModelStatistics]:
+    """As `count_more`."""
+    counted = count_lazy(problem.model, lazy)
+    grown = with_new_categories(problem, as_table(lazy.without_rows()), counted.unseen)
+    if grown is not problem:
+        counted = count_lazy(grown.model, lazy)
+    warn_unseen(counted.unseen)
+    return replace(grown, weighted=grown.weighted or counted.weighted), counted.statistics
+
+
+def count_each_class(model: BoundModel, lazy: LazyTable) -> list[Counted]:
+    """Counts of the rows of each class that occurs, one after another; of a table without labels in the first class."""
+    shown = lazy.classes.tolist() if lazy.target is not None else model.schema.classes[:1].tolist()
+    return [count_lazy(model, lazy.of_class(label)) for label in shown]
+
+
+# --------------------------------------------------------------------------------------------------
+# Statistics of all blocks
+# --------------------------------------------------------------------------------------------------
+
+
+@in_float64
+def count_lazy(model: BoundModel, lazy: LazyTable) -> Counted:
+    """As `Chunks.count`, of rows that are added to a fit.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a cell is outside the support of its family, naming the column and the value; or if the engine cannot count
+        what a family needs.
+    """
+    counter = _Counter(model, lazy)
+    asking = _together([counter.block(block) for block in model.blocks])
+    answers = None
+    try:
+        while True:
+            answers = lazy.sums(asking.send(answers), model.schema.classes)
+    except StopIteration as done:
+        statistics = ModelStatistics(ClassCounts(counter.class_weights), tuple(done.value))
+    return Counted(statistics, {column: cells for column, cells in counter.unseen.items() if cells}, lazy.weighted)
+
+
+def _together(parts: Sequence[Asking]) -> Asking:
+    """The results of several parts, whose questions are asked together."""
+    results: list[Any] = [None] * len(parts)
+    given: dict[int, Any] = dict.fromkeys(range(len(parts)))
+    while given:
+        asked: dict[int, list[Question]] = {}
+        for i, answers in given.items():
+            try:
+                asked[i] = parts[i].send(answers)
+            except StopIteration as done:
+                results[i] = done.value
+        every = iter((yield list(chain(*asked.values()))) if asked else ())
+        given = {i: list(islice(every, len(questions))) for i, questions in asked.items()}
+    return results
+
+
+class _Counter:
+    """Counts the blocks of a model in a lazy table."""
+
+    def __init__(self, model: BoundModel, lazy: LazyTable) -> None:
+        self.model, self.lazy, self.classes = model, lazy, model.schema.classes
+        schema = model.schema
+        self.places = schema.locate(lazy.names, True, model.layout)
+        self.class_weights = lazy.by_class(lazy.labels, ROWS if lazy.weight is None else WEIGHT, self.classes)
+        self.unseen: dict[Any, dict[Any, int]] = {}
+
+    def block(self, block: Block) -> Asking:
+        """The statistics of a block."""
+        if (cells := self._numbers(block)) is None:
+            yield []
+            return self._counted_by_value(block)
+        try:
+            return (yield from self._summed(block, cells))
+        except NotImplementedError:
+            return self._counted_by_value(block)
+
+    # ---- cells of numbers as expressions
+
+    def _name(self, position: int) -> str:
+        return self.lazy.names[self.places[position]]
+
+    def _numbers(self, block: Block) -> Columns | None:
+        """The cells of a block; None if they are no numbers, or the family states no needs."""
+        cells = [cell for position in block.columns if (cell := self._number(position)) is not None]
+        return None if block.has_categories or len(cells) < len(block.columns) else Columns(cells)
+
+    def _number(self, position: int) -> nw.Expr | None:
+        name, derived = self._name(position), self.model.schema.derivation(position)
+        dtype, cell = self.lazy.schema[name], nw.col(self._name(position))
+        missing = cell.is_null() | cell.is_nan() if dtype.is_float() else cell.is_null()
+        if derived is not None and derived.recipe == "missing":
+            return missing.cast(nw.Float64)
+        if not (dtype.is_numeric() or dtype == nw.Boolean) or not (derived is None or derived.is_copy):
+            return None
+        return nw.when(~missing).then(cell.cast(nw.Float64)) if dtype.is_float() else cell.cast(nw.Float64)
+
+    def _summed(self, block: Block, cells: Columns) -> Asking:
+        tree = stated_needs(block.family)
+        held = _formula(lambda x: held_by(x, block.family), cells).expressions
+        columns = list(zip(cells.expressions, held, strict=True))
+        checks = [self._check(block, j, *column) for j, column in enumerate(columns)]
+        kept = zip(columns, map(self._is_tolerant, block.labels), strict=True)
+        checked = Columns(nw.when(own).then(cell) if tolerant else cell for (cell, own), tolerant in kept)
+        if block.whole_rows:
+            complete = reduce(and_, (~cell.is_null() for cell in checked.expressions))
+            checked = checked.each(lambda cell: nw.when(complete).then(cell))
+        made: dict[Any, Columns] = {None: checked}
+        asking = []
+        for need in list_needs(tree):
+            if need.of not in made:
+                made[need.of] = _formula(need.of, checked)
+            asking.append(self._asking(need, made[need.of], block))
+        _, results = yield from _together([_together(checks), _together(asking)])
+        return fill_needs(tree, iter(results))
+
+    # ---- cells outside the support
+
+    def _check(self, block: Block, j: int, cell: nw.Expr, held: nw.Expr) -> Asking:
+        """Refuse a column with cells outside the support, which is `held`, or note how many a tolerant one has."""
+        family, label, too_large = block.family, block.labels[j], ~(cell.abs() <= LARGEST_NUMBER)
+        tolerant, whole = self._is_tolerant(label), support_of(family) is NONNEGATIVE_INTEGER
+        wrong, away = too_large if tolerant else ~held, ~held & ~too_large
+        if block.has_totals:  # a count vector has no gaps
+            wrong = wrong | cell.is_null()
+        asked = [wrong, *[away] * tolerant, *[cell > ACCURATE_COUNT] * whole]
+        found = iter((yield [(nw.when(which).then(nw.lit(1.0)), "sum") for which in asked]))
+        if next(found).any():
+            value, name, where = self.lazy.first(cell, wrong), family.family_name, f"column {label!r}"
+            if np.isnan(value):
+                raise ValueError(
+                    f"{where}: a cell is missing, but {name} reads a row as one vector of counts; fill in the count (0 "
+                    "if the word does not occur) or leave the row out"
+                )
+            raise refusal(where, value, name, family.holds, family.hint, whole=whole)
+        if tolerant and (number := next(found)).any():
+            key = OutsideSupport(label, family.family_name, family.holds)
+            self.unseen[key] = {self.lazy.first(cell, away): int(number.sum())}
+        if whole and next(found).any():
+            warn_of_large_counts(label)
+
+    def _is_tolerant(self, label: Any) -> bool:
+        return label in self.model.description.outside_is_missing
+
+    # ---- needs
+
+    @singledispatchmethod
+    def _asking(self, need: Need, cells: Columns, block: Block) -> Asking:
+        raise NoExpressionError(type(need).__name__)
+
+    @_asking.register
+    def _(self, need: RowWeight, cells: Columns, block: Block) -> Asking:
+        if not block.whole_rows:
+            yield []
+            return self.class_weights[:, None]
+        return (yield from self._weights(Columns(cells.expressions[:1])))
+
+    @_asking.register
+    def _(self, need: CellWeight, cells: Columns, block: Block) -> Asking:
+        return (yield from self._weights(cells))
+
+    def _weights(self, cells: Columns) -> Asking:
+        return np.stack((yield [self.lazy.weight_of(cell) for cell in cells.expressions]), axis=-1)
+
+    @_asking.register
+    def _(self, need: Sums, cells: Columns, block: Block) -> Asking:
+        try:
+            terms = cells if need.terms is None else _formula(need.terms, cells)
+        except NoExpressionError:
+            return (yield from self._by_value(need, cells, block))
+        each = [self._sum_of_term(term, cells, need.over_columns) for term in _tuple(terms)]
+        sums = yield from _together(each)
+        return sums[0] if len(sums) == 1 else np.stack(sums, axis=-1)
+
+    def _sum_of_term(self, term: Any, cells: Columns, over_columns: bool) -> Asking:
+        if isinstance(term, Columns):
+            found = np.stack((yield [self.lazy.sum_of(cell) for cell in term.expressions]), axis=-1)
+        else:
+            found = (yield from self._weights(cells)) * term
+        return found.sum(axis=-1, keepdims=True) if over_columns else found
+
+    @_asking.register
+    def _(self, need: CentredSquares, cells: Columns, block: Block) -> Asking:
+        each = [self._moments(cell) for cell in cells.expressions]
+        columns = yield from _together(each)
+        return moments_beyond_rounding(*(np.concatenate(parts, axis=1) for parts in zip(*columns, strict=True)))
+
+    def _moments(self, cell: nw.Expr) -> Asking:
+        """Weight, mean and sum of squared deviations of a column, each (classes, 1)."""
+        questions = [self.lazy.weight_of(cell), self.lazy.sum_of(cell)]
+        found = yield [*questions, *[(cell, "var")] * self.lazy.has_variances]
+        n, mean = found[0], safe_ratio(found[1], found[0])
+        if self.lazy.has_variances and (mean**2 <= STEADY * found[2]).all():
+            return self._of_column(n, mean, n * found[2])
+        # A chain of many classes is slow: one number for all comes first, from which most means are not far.
+        middle = np.full_like(mean, safe_ratio(found[1].sum(), n.sum()))
+        for centre in [mean] if len(n) <= CHAIN else [middle, mean]:
+            deviation = cell - self._of_class(centre)
+            off, squares = yield [self.lazy.sum_of(deviation), self.lazy.sum_of(deviation * deviation)]
+            shift = safe_ratio(off, n)
+            ssd = squares - n * shift**2
+            if (n * shift**2 <= NEAR * ssd).all():
+                break
+        return self._of_column(n, centre + shift, ssd)
+
+    @staticmethod
+    def _of_column(*parts: np.ndarray) -> tuple[np.ndarray, ...]:
+        return tuple(part[:, None] for part in parts)
+
+    @_asking.register
+    def _(self, need: CentredProducts, cells: Columns, block: Block) -> Asking:
+        n, *sums = yield [
+            self.lazy.weight_of(cells.expressions[0]),
+            *(self.lazy.sum_of(cell) for cell in cells.expressions),
+        ]
+        mean = safe_ratio(np.stack(sums, axis=-1), n[:, None])
+        away = [cell - self._of_class(mean[:, j]) for j, cell in enumerate(cells.expressions)]
+        pairs = list(combinations_with_replacement(range(len(away)), 2))
+        found = yield [self.lazy.sum_of(each) for each in (*away, *(away[i] * away[j] for i, j in pairs))]
+        products = np.zeros((len(n), len(away), len(away)))
+        for (i, j), product in zip(pairs, found[len(away) :], strict=True):
+            products[:, i, j] = products[:, j, i] = product
+        correction = safe_ratio(np.stack(found[: len(away)], axis=-1), n[:, None])
+        products -= n[:, None, None] * correction[:, :, None] * correction[:, None, :]
+        return scatter_beyond_rounding(n[:, None], mean + correction, products)
+
+    def _of_class(self, numbers: np.ndarray) -> nw.Expr:
+        """The number of each row's class: a sum of which one term is not zero, because chains may not be long."""
+        if (numbers == numbers[0]).all():
+            return nw.lit(float(numbers[0]))
+        pairs = zip(batched(self.classes.tolist(), CHAIN), batched(numbers.tolist(), CHAIN), strict=True)
+        return reduce(add, (of_key(nw.col(CLASS), labels, values, nw.lit(0.0)) for labels, values in pairs))
+
+    @_asking.register(Frequencies)
+    @_asking.register(ValueCounts)
+    def _by_value(self, need: Need, cells: Columns, block: Block) -> Asking:
+        """A need of the values that occur, each a row of its weight on the host; needs of different columns add up."""
+        yield []
+        parts = []
+        for j, cell in enumerate(cells.expressions):
+            counts = self.lazy.counts({"value": cell}, block.family.family_name, object())
+            x = _in_column(counts["value"].cast(nw.Float64).to_numpy(), j, len(cells.expressions))
+            parts.append(count_on_host(replace(need, of=None), x, self._membership(counts)))
+        return reduce(add, parts)
+
+    # ---- blocks of which the values are counted
+
+    def _membership(self, counts: Any, rows: slice = slice(None)) -> Membership:
+        weights = counts[WEIGHT].to_numpy().astype(np.float64)
+        return Membership.of(self.lazy.codes(counts, self.classes)[rows], weights[rows], len(self.classes))
+
+    def _counted_by_value(self, block: Block) -> Any:
+        """The statistics of a block, of whose cells, or rows if it is joint, each value is a row of its weight."""
+        if block.is_joint:
+            x, counts = self._values(block)
+            return count_rows([block], (x,), self._membership(counts)).blocks[0]
+        parts, wide = [], len(block.columns)
+        for j in range(wide):
+            x, counts = self._values(block.column(j))
+            for rows in row_pieces(len(x), wide):
+                own = _in_column(x[rows, 0], j, wide)
+                parts.append(block.family.statistics(own, self._membership(counts, rows)))
+        return reduce(add, parts)
+
+    def _values(self, block: Block) -> tuple[np.ndarray, Any]:
+        """The encoded values that occur in the columns of a block together, (lines, columns), and their counts."""
+        schema, columns, bins = self.model.schema, {}, {}
+        for position in block.columns:
+            name = self._name(position)
+            columns[name] = nw.col(name)
+            if position in schema.edges and (number := self._number(position)) is not None:
+                columns[name] = place_among(schema.edges[position], number)
+                bins[position] = tuple(range(len(schema.categories[position])))
+        edges_of = tuple(schema.edges[position] for position in bins)
+        counts = self.lazy.counts(columns, f"{block.family.family_name} of {block.owner()}", edges_of)
+        if block.has_categories:
+            counts = counts.filter(nw.col(WEIGHT) > 0)
+        names = dict(zip(map(self._name, block.columns), schema.names(block.columns), strict=True))
+        table = FrameTable(counts.select(*columns), tuple(names[name] for name in columns), named=True)
+        # Places among edges are the categories 0, 1, ...
+        categories = {**schema.categories, **bins}
+        known = replace(schema, named=True, categories=categories, edges=_without(schema.edges, bins))
+        description = self.model.description
+        arranged = known.arrange(table, [block.columns], description.number_forms)
+        with without_rows_in_errors():
+            chunks = Chunks(known, (block,), arranged, description.outside_is_missing)
+            (x,), unseen = chunks.encode(slice(0, len(counts)), compact=False)
+        self._note(unseen, counts, {names[name]: name for name in columns}, x)
+        return x, counts
+
+    def _note(self, unseen: Any, counts: Any, name_of: Mapping[Any, str], x: np.ndarray) -> None:
+        """Note in how many rows the unseen values are; of numbers a column is encoded alone."""
+        rows = counts[ROWS].to_numpy()
+        for key, found in unseen.items():
+            name = name_of[key.column if isinstance(key, OutsideSupport) else key]
+            values = counts[name].to_list()
+            if isinstance(key, OutsideSupport):
+                lost = np.isnan(x[:, 0]) & ~np.array([is_missing(value) for value in values])
+                self.unseen[key] = dict.fromkeys(found, int(rows[lost].sum()))
+                continue
+            number = dict.fromkeys(found, 0)
+            for value, of_value in zip(values, rows.tolist(), strict=True):
+                if value in number:
+                    number[value] += of_value
+            self.unseen[key] = self.unseen.get(key, {}) | {v: n or found[v] for v, n in number.items()}
+
+
+def _formula(function: Any, cells: Columns) -> Any:
+    """A formula of cells as expressions."""
+    try:
+        return function(cells)
+    except NoExpressionError:
+        raise
+    except (TypeError, ValueError, AttributeError, IndexError) as error:  # a formula of other libraries
+        raise NoExpressionError(str(error)) from error
+
+
+def _tuple(terms: Any) -> tuple[Any, ...]:
+    return terms if isinstance(terms, tuple) else (terms,)
+
+
+def _in_column(values: np.ndarray, j: int, wide: int) -> np.ndarray:
+    """Values as the column j of a table that lacks all other cells, shape (values, wide)."""
+    x = np.full((len(values), wide), np.nan)
+    x[:, j] = values
+    return x
+
+
+def _without(edges: Mapping[int, Any], positions: Iterable[int]) -> dict[int, Any]:
+    return {position: own for position, own in edges.items() if position not in {*positions}}
