@@ -13,7 +13,7 @@ from bayesnb.core.checking import listed
 from bayesnb.core.plain_formulas import FROM, HIGHEST, log_correction, rest_by_series
 from bayesnb.data.lazy_cells import LazyColumn, bins_as_codes, computed_once, most_compared, of_key, with_looked_up
 from bayesnb.data.lazy_table import is_lazy, lazy_frame
-from bayesnb.data.read import as_graph_value, is_dask, without_rows
+from bayesnb.data.read import as_graph_value, is_dask, map_partitions, without_rows
 from bayesnb.serve.scorer import MultivariateT, Reading, RisingFactorials, Scorer, StudentT
 
 MOST_PATTERNS = 20
@@ -329,6 +329,15 @@ GIVE_TABLES = ("predict_proba", "predict")
 def gives_table(X: Any, method: str) -> bool:
     """Whether predictions of a table are columns of it: of lazy tables, and of data frames of Dask."""
     return is_lazy(X) or (is_dask(X) and method in GIVE_TABLES and hasattr(X, "columns"))
+
+
+def proba_in_memory(posterior: Any, X: Any, asked_by: str) -> np.ndarray:
+    """Class probabilities of any rows but those of lazy tables as a NumPy array, shape (rows, classes)."""
+    if is_dask(X):
+        return np.asarray(map_partitions(posterior.predict_proba, X))
+    if is_lazy(X):
+        raise TypeError(f"{asked_by} takes rows in memory: collect the lazy table first")
+    return posterior.predict_proba(X)
 
 
 def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, Any]) -> Any:
