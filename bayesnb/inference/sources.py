@@ -175,18 +175,32 @@ def read_elsewhere(
         As for `fit`, naming the partition of a Dask collection, and of a lazy table the column.
     """
     if is_dask(X) or is_dask(y):
-        return _read_dask(model, X, y, sample_weight, classes, check, feature_names)
-    if feature_names is not None:
-        raise ValueError("feature_names is given, and the columns of a lazy table have names: leave it out")
-    if y is None:
-        raise ValueError("y is None, and X is a lazy table: name the column of its labels")
-    lazy = LazyTable(X, y, sample_weight, model.features)
-    schema = OpenSchema.of(model, lazy.names, True, classes)
-    bound = schema.bind(find_in_lazy(schema, lazy))
+        problem, unseen = _read_dask(model, X, y, sample_weight, classes, check, feature_names)
+    else:
+        if feature_names is not None:
+            raise ValueError("feature_names is given, and the columns of a lazy table have names: leave it out")
+        if y is None:
+            raise ValueError("y is None, and X is a lazy table: name the column of its labels")
+        lazy = LazyTable(X, y, sample_weight, model.features)
+        problem, unseen = _read_lazy(OpenSchema.of(model, lazy.names, True, classes), lazy, check)
+    warn_unseen(unseen)
+    return problem
+
+
+def _read_lazy(schema: OpenSchema, lazy: LazyTable, check: Callable[[Problem], None]) -> tuple[Problem, Unseen]:
+    return _counted_problem(schema, find_in_lazy(schema, lazy), check, partial(count_lazy, lazy=lazy))
+
+
+def _counted_problem(
+    schema: OpenSchema, found: Found, check: Callable[[Problem], None], count: Callable[[BoundModel], Counted | None]
+) -> tuple[Problem, Unseen]:
+    """The problem of all rows, which `count` counts under the bound model, and the values that it has not seen."""
+    bound = schema.bind(found)
     check(empty_problem(bound, growing=schema.growing))
-    counted = count_lazy(bound, lazy)
-    warn_unseen(counted.unseen)
-    return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
+    if (counted := count(bound)) is None:
+        raise ValueError("X has no rows: give at least one")
+    problem = Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
+    return problem, counted.unseen
 
 
 LONG = 20_000
@@ -223,11 +237,8 @@ def read_by_engine(
         lazy = LazyTable(X, y, sample_weight, model.features)
         schema = OpenSchema.of(model, lazy.names, True, classes)
         if not schema.seen_columns and not schema.in_bins:
-            bound = schema.bind(find_in_lazy(schema, lazy))
-            check(empty_problem(bound, growing=schema.growing))
-            counted = count_lazy(bound, lazy)
-            if not counted.unseen:
-                return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
+            problem, unseen = _read_lazy(schema, lazy, check)
+            return None if unseen else problem
     return None
 
 
@@ -243,31 +254,11 @@ def _read_dask(
     sample_weight: Any,
     classes: Any,
     check: Callable[[Problem], None],
-    feature_names: Any = None,
-) -> Problem:
-    """The problem of a Dask array or data frame, whose statistics are counted where its partitions are.
+    feature_names: Any,
+) -> tuple[Problem, Unseen]:
+    """As `_counted_problem`, of a Dask array or data frame, whose statistics are counted where its partitions are.
 
-    Parameters
-    ----------
-    model : NaiveBayes or BoundModel
-    X : Dask array or data frame, shape (rows, columns)
-    y : str, or Dask array or series of shape (rows,)
-        In the partitions of X.
-    sample_weight : Dask array or series, shape (rows,), optional
-        In the partitions of X.
-    classes : sequence or int, optional
-    check : callable
-        Gets the problem before the statistics are counted, and may raise an error.
-    feature_names : sequence, shape (columns,), optional
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    ValueError, TypeError
-        As for `fit`, naming the partition, counted from 0; or if X, y and weights are not partitioned alike.
+    Errors name the partition, counted from 0; or that X, y and weights are not partitioned alike.
     """
     X, y, sample_weight = _taken_apart(X, y, sample_weight, model.features)
     X, named = _require_same_partitions(X, y, sample_weight)
@@ -276,13 +267,12 @@ def _read_dask(
     found, others = Found(), (y, sample_weight)
     if not schema.complete:
         found = _fold_partitions(partial(_of_partition, find, schema), X[schema.open_names] if named else X, *others)
-    bound = schema.bind(found)
-    check(empty_problem(bound, growing=schema.growing))
-    counted = _fold_partitions(partial(_of_partition, _count, bound), X[schema.used_names] if named else X, *others)
-    if counted is None:
-        raise ValueError("X has no rows: give at least one")
-    warn_unseen(counted.unseen)
-    return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
+
+    def count(bound: BoundModel) -> Counted | None:
+        function = partial(_of_partition, _count, bound)
+        return _fold_partitions(function, X[schema.used_names] if named else X, *others)
+
+    return _counted_problem(schema, found, check, count)
 
 
 @dataclass(frozen=True)
@@ -326,17 +316,12 @@ def _stacked_partitions(one: Any, other: Any) -> Any:
 
 
 def sample_elsewhere(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
-    """Table, labels and weights of at most `SAMPLE` rows of a table whose rows are elsewhere, drawn at random."""
-    if is_dask(X) or is_dask(y):
-        return sample_dask(X, y, sample_weight, key)
-    return sampled(X, y, sample_weight, int(random_generator(key).integers(2**31)))
+    """Table, labels and weights of at most `SAMPLE` rows of a table whose rows are elsewhere, drawn at random.
 
-
-def sample_dask(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
-    """Table, labels and weights of at most `SAMPLE` rows of a Dask table, drawn at random while the table is read.
-
-    Parameters and errors as for `_read_dask`.
+    Parameters and errors as for `read_elsewhere`.
     """
+    if not (is_dask(X) or is_dask(y)):
+        return sampled(X, y, sample_weight, int(random_generator(key).integers(2**31)))
     X, y, sample_weight = _taken_apart(X, y, sample_weight)
     X, _ = _require_same_partitions(X, y, sample_weight)
     seeds = random_generator(key).integers(2**63, size=len(delayed_partitions(X)))
