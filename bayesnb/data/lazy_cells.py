@@ -111,10 +111,18 @@ class LazyColumn:
         if dtype.is_float():
             self.cells = nw.when(~self.cells.is_nan()).then(self.cells)
 
+    def is_missing(self) -> nw.Expr:
+        """One for a missing cell, zero for others."""
+        return nw.when(self.cells.is_null()).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
+
+    def as_numbers(self) -> nw.Expr | None:
+        """Cells as float64, missing ones null; None if the column holds no numbers."""
+        return self.cells.cast(nw.Float64) if self.dtype.is_numeric() or self.dtype == nw.Boolean else None
+
     def _made_of(self, reading: Reading) -> tuple[nw.Expr, Any]:
         """What a recipe makes of the cells, missing ones null, and its type: text, float64, or another one."""
         if reading.recipe == "missing":
-            return nw.when(self.cells.is_null()).then(nw.lit(1.0)).otherwise(nw.lit(0.0)), nw.Float64
+            return self.is_missing(), nw.Float64
         if reading.recipe == "date":
             if self.dtype not in (nw.Date, nw.Datetime):
                 raise TypeError(
@@ -124,8 +132,8 @@ class LazyColumn:
             return _part_of_date(self.cells, self.dtype, dict(reading.settings)["part"]).cast(nw.Float64), nw.Float64
         if self.dtype in TEXT:
             return self.cells.cast(nw.String), nw.String
-        if self.dtype.is_numeric() or self.dtype == nw.Boolean:
-            return self.cells.cast(nw.Float64), nw.Float64
+        if (numbers := self.as_numbers()) is not None:
+            return numbers, nw.Float64
         return self.cells, self.dtype
 
     def numbers(self, reading: Reading) -> nw.Expr:

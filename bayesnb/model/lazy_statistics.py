@@ -4,7 +4,7 @@ Cells of numbers become expressions, and each need the sums of some of them. Wha
 text and log-gamma functions, is counted by value: each value that occurs is then a row of its weight on the host.
 """
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce, singledispatchmethod
 from itertools import batched, chain, combinations_with_replacement, islice
@@ -27,7 +27,7 @@ from bayesnb.core.cells import (
 from bayesnb.core.deferred import in_float64
 from bayesnb.data.column_expressions import Columns, NoExpressionError, place_among
 from bayesnb.data.labels import Found
-from bayesnb.data.lazy_cells import of_key
+from bayesnb.data.lazy_cells import LazyColumn, of_key
 from bayesnb.data.lazy_table import CLASS, ROWS, WEIGHT, LazyTable, Question, without_rows_in_errors
 from bayesnb.data.read import Rows, as_table, read_rows
 from bayesnb.data.tables import FrameTable
@@ -187,13 +187,10 @@ class _Counter:
 
     def _number(self, position: int) -> nw.Expr | None:
         name, derived = self._name(position), self.model.schema.derivation(position)
-        dtype, cell = self.lazy.schema[name], nw.col(self._name(position))
-        missing = cell.is_null() | cell.is_nan() if dtype.is_float() else cell.is_null()
+        column = LazyColumn(name, self.lazy.schema[name])
         if derived is not None and derived.recipe == "missing":
-            return missing.cast(nw.Float64)
-        if not (dtype.is_numeric() or dtype == nw.Boolean) or not (derived is None or derived.is_copy):
-            return None
-        return nw.when(~missing).then(cell.cast(nw.Float64)) if dtype.is_float() else cell.cast(nw.Float64)
+            return column.is_missing()
+        return column.as_numbers() if derived is None or derived.is_copy else None
 
     def _summed(self, block: Block, cells: Columns) -> Asking:
         tree = stated_needs(block.family)
@@ -224,7 +221,7 @@ class _Counter:
         if block.has_totals:  # a count vector has no gaps
             wrong = wrong | cell.is_null()
         asked = [wrong, *[away] * tolerant, *[cell > ACCURATE_COUNT] * whole]
-        found = iter((yield [(nw.when(which).then(nw.lit(1.0)), "sum") for which in asked]))
+        found = iter((yield [(nw.when(which).then(nw.lit(1.0)), nw.Expr.sum) for which in asked]))
         if next(found).any():
             value, name, where = self.lazy.first(cell, wrong), family.family_name, f"column {label!r}"
             if np.isnan(value):
@@ -251,7 +248,6 @@ class _Counter:
     @_asking.register
     def _(self, need: RowWeight, cells: Columns, block: Block) -> Asking:
         if not block.whole_rows:
-            yield []
             return self.class_weights[:, None]
         return (yield from self._weights(Columns(cells.expressions[:1])))
 
@@ -268,8 +264,8 @@ class _Counter:
             terms = cells if need.terms is None else _formula(need.terms, cells)
         except NoExpressionError:
             return (yield from self._by_value(need, cells, block))
-        each = [self._sum_of_term(term, cells, need.over_columns) for term in _tuple(terms)]
-        sums = yield from _together(each)
+        each = terms if isinstance(terms, tuple) else (terms,)
+        sums = yield from _together([self._sum_of_term(term, cells, need.over_columns) for term in each])
         return sums[0] if len(sums) == 1 else np.stack(sums, axis=-1)
 
     def _sum_of_term(self, term: Any, cells: Columns, over_columns: bool) -> Asking:
@@ -287,13 +283,12 @@ class _Counter:
 
     def _moments(self, cell: nw.Expr) -> Asking:
         """Weight, mean and sum of squared deviations of a column, each (classes, 1)."""
-        questions = [self.lazy.weight_of(cell), self.lazy.sum_of(cell)]
-        found = yield [*questions, *[(cell, "var")] * self.lazy.has_variances]
-        n, mean = found[0], safe_ratio(found[1], found[0])
-        if self.lazy.has_variances and (mean**2 <= STEADY * found[2]).all():
-            return self._of_column(n, mean, n * found[2])
+        n, total, *variance = yield [self.lazy.weight_of(cell), self.lazy.sum_of(cell), *self.lazy.variance_of(cell)]
+        mean = safe_ratio(total, n)
+        if variance and (mean**2 <= STEADY * variance[0]).all():
+            return self._of_column(n, mean, n * variance[0])
         # A chain of many classes is slow: one number for all comes first, from which most means are not far.
-        middle = np.full_like(mean, safe_ratio(found[1].sum(), n.sum()))
+        middle = np.full_like(mean, safe_ratio(total.sum(), n.sum()))
         for centre in [mean] if len(n) <= CHAIN else [middle, mean]:
             deviation = cell - self._of_class(centre)
             off, squares = yield [self.lazy.sum_of(deviation), self.lazy.sum_of(deviation * deviation)]
@@ -338,7 +333,7 @@ class _Counter:
         yield []
         parts = []
         for j, cell in enumerate(cells.expressions):
-            counts = self.lazy.counts({"value": cell}, block.family.family_name, object())
+            counts = self.lazy.counts({"value": cell}, block.family.family_name, kept=False)
             x = _in_column(counts["value"].cast(nw.Float64).to_numpy(), j, len(cells.expressions))
             parts.append(count_on_host(replace(need, of=None), x, self._membership(counts)))
         return reduce(add, parts)
@@ -371,15 +366,15 @@ class _Counter:
             if position in schema.edges and (number := self._number(position)) is not None:
                 columns[name] = place_among(schema.edges[position], number)
                 bins[position] = tuple(range(len(schema.categories[position])))
-        edges_of = tuple(schema.edges[position] for position in bins)
-        counts = self.lazy.counts(columns, f"{block.family.family_name} of {block.owner()}", edges_of)
+        counts = self.lazy.counts(columns, f"{block.family.family_name} of {block.owner()}", kept=not bins)
         if block.has_categories:
             counts = counts.filter(nw.col(WEIGHT) > 0)
         names = dict(zip(map(self._name, block.columns), schema.names(block.columns), strict=True))
         table = FrameTable(counts.select(*columns), tuple(names[name] for name in columns), named=True)
         # Places among edges are the categories 0, 1, ...
         categories = {**schema.categories, **bins}
-        known = replace(schema, named=True, categories=categories, edges=_without(schema.edges, bins))
+        edges = {position: own for position, own in schema.edges.items() if position not in bins}
+        known = replace(schema, named=True, categories=categories, edges=edges)
         description = self.model.description
         arranged = known.arrange(table, [block.columns], description.number_forms)
         with without_rows_in_errors():
@@ -415,16 +410,8 @@ def _formula(function: Any, cells: Columns) -> Any:
         raise NoExpressionError(str(error)) from error
 
 
-def _tuple(terms: Any) -> tuple[Any, ...]:
-    return terms if isinstance(terms, tuple) else (terms,)
-
-
 def _in_column(values: np.ndarray, j: int, wide: int) -> np.ndarray:
     """Values as the column j of a table that lacks all other cells, shape (values, wide)."""
     x = np.full((len(values), wide), np.nan)
     x[:, j] = values
     return x
-
-
-def _without(edges: Mapping[int, Any], positions: Iterable[int]) -> dict[int, Any]:
-    return {position: own for position, own in edges.items() if position not in {*positions}}

@@ -12,7 +12,7 @@ from bayesnb.core.cells import LARGEST_NUMBER
 from bayesnb.core.checking import listed
 from bayesnb.core.plain_formulas import FROM, HIGHEST, log_correction, rest_by_series
 from bayesnb.data.lazy_cells import LazyColumn, bins_as_codes, computed_once, most_compared, of_key, with_looked_up
-from bayesnb.data.lazy_table import is_lazy, lazy_frame
+from bayesnb.data.lazy_table import is_lazy
 from bayesnb.data.read import as_graph_value, is_dask, map_partitions, without_rows
 from bayesnb.serve.scorer import MultivariateT, Reading, RisingFactorials, Scorer, StudentT
 
@@ -375,7 +375,7 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
             f"predict of a lazy table takes no {listed(options)}: take predict_proba, and write the rule of the "
             "decision as an expression of its columns"
         )
-    flat, frame = posterior.belief.flat, lazy_frame(X)
+    flat, frame = posterior.belief.flat, nw.from_native(X)
     if flat is None:
         raise ValueError(
             f"{method} of a lazy table needs the flat form of a posterior: draws, averages over features, counts of "
