@@ -1,6 +1,7 @@
 """Cells of lazy tables as numbers and codes, in expressions that the engine of the table computes."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
@@ -148,13 +149,16 @@ class LazyColumn:
     def categories(self, reading: Reading) -> tuple[nw.Expr, dict[Any, int]]:
         """Cells as text or float64, and the codes of the categories of the same type; errors as for `numbers`."""
         cells, dtype = self._made_of(reading)
-        kind: Any = {nw.String: str, nw.Float64: int | float}.get(dtype, ())
+        kind: Any = {nw.String: str, nw.Float64: int | float | Decimal}.get(dtype, ())
         own = [(code, value) for code, value in enumerate(reading.categories or ()) if isinstance(value, kind)]
         if kind == () or not (own or reading.others):
             raise TypeError(
                 f"column {self.name!r} holds {self.dtype}, and its categories in the fit are of another type, such as "
                 f"{(reading.categories or ())[0]!r}: convert the column in the query"
             )
+        if dtype == nw.Float64 and self.dtype.is_integer() and any(abs(value) > 2**53 for _, value in own):
+            # Float64 would take several such numbers, of identities for example, for one.
+            return self.cells.cast(nw.String), {str(int(value)): code for code, value in own if value % 1 == 0}
         return cells, {value if kind is str else float(value): code for code, value in own}
 
 

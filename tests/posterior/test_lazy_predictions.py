@@ -1,5 +1,7 @@
 """Predictions of lazy tables are those in memory, for every family, kind of posterior and engine."""
 
+from decimal import Decimal
+
 import dask.array as da
 import dask.dataframe as dd
 import duckdb
@@ -205,6 +207,23 @@ def test_categories_of_several_types(engine):
     posterior = nb.fit(nb.Categorical(), X, ["p", "q"] * 4)
     assert_as_in_memory(posterior, pl.DataFrame({"u": ["c", "b", "a", None]}), engine)
     assert_as_in_memory(posterior, pl.DataFrame({"u": [3, 1, 2, None]}), engine)
+
+
+@pytest.mark.filterwarnings("ignore:.*not seen in training")
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "values",
+    [
+        pl.Series([2**60, 2**60 + 1, 2**60 + 2, -1, None]),
+        pl.Series([2**64 - 1, 2**64 - 2, 5, 6, None], dtype=pl.UInt64),
+        pl.Series([Decimal("0.1"), Decimal("0.7"), Decimal("12345678.9"), Decimal("-3"), None]),
+    ],
+    ids=["beyond float64", "unsigned", "decimals"],
+)
+def test_categories_of_exact_numbers(values, engine):
+    X = pl.DataFrame({"u": values.gather([0, 0, 1, 2, 2, 2])})
+    posterior = nb.fit(nb.Categorical(), X, ["p", "p", "q", "q", "q", "p"])
+    assert_as_in_memory(posterior, pl.DataFrame({"u": values}), engine)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
