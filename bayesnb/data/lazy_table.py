@@ -53,8 +53,8 @@ def lazy_frame(table: Any) -> nw.LazyFrame[Any]:
     frame = nw.from_native(table, pass_through=True)
     if not isinstance(frame, nw.LazyFrame):
         raise TypeError(
-            f"the table is {a_type(table)}, which is not lazy: give a DuckDB relation, a Polars LazyFrame, a Spark or "
-            "Dask data frame, or an Ibis table"
+            f"the table is {a_type(table)}, which is not lazy: give a DuckDB relation, a Polars LazyFrame, a Spark "
+            "data frame or an Ibis table"
         )
     return frame
 
