@@ -217,8 +217,9 @@ def test_categories_of_several_types(engine):
         pl.Series([2**60, 2**60 + 1, 2**60 + 2, -1, None]),
         pl.Series([2**64 - 1, 2**64 - 2, 5, 6, None], dtype=pl.UInt64),
         pl.Series([Decimal("0.1"), Decimal("0.7"), Decimal("12345678.9"), Decimal("-3"), None]),
+        pl.Series([np.inf, -np.inf, 1e300, -0.0, None]),
     ],
-    ids=["beyond float64", "unsigned", "decimals"],
+    ids=["beyond float64", "unsigned", "decimals", "infinite"],
 )
 def test_categories_of_exact_numbers(values, engine):
     X = pl.DataFrame({"u": values.gather([0, 0, 1, 2, 2, 2])})
@@ -325,7 +326,10 @@ WRONG = {
         "column 'size' holds Date.* where its",
     ),
     "numbers in text": (lambda X: X.with_columns(colour=pl.lit(3)), r"column 'colour' holds Int.*such as 'blue': conv"),
-    "dates in text": (lambda X: X.with_columns(colour=pl.col("day")), r"column 'colour' holds Date"),
+    "dates in text": (
+        lambda X: X.with_columns(colour=pl.col("day")),
+        r"column 'colour' holds Date.*, and categories are .* by text or numbers alone: convert the column to text",
+    ),
     "text in dates": (
         lambda X: X.with_columns(day=pl.lit("2024-05-06")),
         "column 'day' holds String, and the fit",
