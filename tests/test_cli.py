@@ -638,6 +638,11 @@ def test_parquet_files_are_fitted_and_predicted_as_csv(command, fitted, tmp_path
     assert [*found] == [*TABLE, "proba_a", "proba_b", "prediction"]
     assert found["prediction"].tolist() == expected["class"].tolist()
     np.testing.assert_allclose(found[["proba_a", "proba_b"]], expected[["proba_a", "proba_b"]], rtol=1e-9)
+    TABLE.assign(size=[np.inf, *TABLE["size"][1:]]).to_parquet(tmp_path / "infinite.parquet")
+    assert command("predict", mine, tmp_path / "infinite.parquet", "--out", out).exit_code == 0
+    assert pd.read_parquet(out)["prediction"].fillna("none").tolist() == ["none", *expected["class"][1:]]
+    TABLE.assign(Prediction=1).to_parquet(tmp_path / "taken.parquet")
+    assert "column 'Prediction' already" in command("predict", mine, tmp_path / "taken.parquet", "--out", out).stderr
     assert [*tmp_path.glob(".*")] == []
 
 

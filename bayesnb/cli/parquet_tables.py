@@ -57,13 +57,21 @@ def write_predictions(posterior: Posterior, table: Any, out: Path) -> None:
     """Write a lazy table with the class probabilities and the most probable class of each row, ``prediction``.
 
     The file is there whole or not at all, and no row is in memory for longer than the engine needs it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `predict_proba` of a lazy table; or if it has a column ``prediction``.
     """
     scores: Any = nw.from_native(posterior.predict_proba(table))
+    if taken := [name for name in scores.collect_schema().names() if name.casefold() == "prediction"]:
+        raise ValueError(f"the table has a column {taken[0]!r} already: rename it, since the predictions get this name")
     proba = [nw.col(f"proba_{label}") for label in posterior.classes]
     best = nw.max_horizontal(*proba)
     found = nw.lit(posterior.classes.tolist()[-1])
     for label, own in reversed([*zip(posterior.classes.tolist(), proba, strict=True)]):
         found = nw.when(own == best).then(nw.lit(label)).otherwise(found)
+    found = nw.when(~best.is_null()).then(found)  # a row with a number that its family does not hold has none
     made = out.with_name(f".{out.name}.part")
     try:
         scores.with_columns(found.alias("prediction")).sink_parquet(made)

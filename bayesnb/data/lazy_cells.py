@@ -1,6 +1,8 @@
 """Cells of lazy tables as numbers and codes, in expressions that the engine of the table computes."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 import narwhals as nw
@@ -82,8 +84,13 @@ def with_looked_up(frame: Any, items: Mapping[str, Look], places: Mapping[str, L
 
 def _sql(values: Sequence[Any]) -> str:
     """A list in SQL, where a number without an exponent would be decimal."""
-    texts = ["'" + one.replace("'", "''") + "'" if isinstance(one, str) else format(one, ".17e") for one in values]
-    return f"[{', '.join(texts)}]"
+
+    def text(one: Any) -> str:
+        if isinstance(one, str):
+            return "'" + one.replace("'", "''") + "'"
+        return format(one, ".17e") if isfinite(one) else f"'{one}'::DOUBLE"
+
+    return f"[{', '.join(map(text, values))}]"
 
 
 def computed_once(frame: Any) -> Any:
@@ -156,13 +163,21 @@ class LazyColumn:
     def categories(self, reading: Reading) -> tuple[nw.Expr, dict[Any, int]]:
         """Cells as text or float64, and the codes of the categories of the same type; errors as for `numbers`."""
         cells, dtype = self._made_of(reading)
-        kind: Any = {nw.String: str, nw.Float64: int | float}.get(dtype, ())
+        kind: Any = {nw.String: str, nw.Float64: int | float | Decimal}.get(dtype, ())
         own = [(code, value) for code, value in enumerate(reading.categories or ()) if isinstance(value, kind)]
-        if kind == () or not (own or reading.others):
+        if kind == ():
+            raise TypeError(
+                f"column {self.name!r} holds {self.dtype}, and categories are found in a lazy table by text or numbers "
+                "alone: convert the column to text in the query, here and for the fit"
+            )
+        if not (own or reading.others):
             raise TypeError(
                 f"column {self.name!r} holds {self.dtype}, and its categories in the fit are of another type, such as "
                 f"{(reading.categories or ())[0]!r}: convert the column in the query"
             )
+        if dtype == nw.Float64 and self.dtype.is_integer() and any(abs(value) > 2**53 for _, value in own):
+            # Float64 would take several such numbers, of identities for example, for one.
+            return self.cells.cast(nw.String), {str(int(value)): code for code, value in own if value % 1 == 0}
         return cells, {value if kind is str else float(value): code for code, value in own}
 
 

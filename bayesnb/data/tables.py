@@ -342,7 +342,9 @@ class FrameTable(Table):
     def number_column(self, column: int, rows: slice) -> np.ndarray:
         series = self._series(column, rows)
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-            return series.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
+            # PyArrow refuses to round whole numbers beyond 2**53 in a cast.
+            rounds = series.dtype.is_integer() and series.implementation.is_pyarrow()
+            return (series if rounds else series.cast(nw.Float64)).to_numpy().astype(np.float64, copy=False)
         return to_numbers(self._as_objects(series), self.names[column], rows)
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:

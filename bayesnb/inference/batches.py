@@ -211,7 +211,8 @@ def fit_parquet(
     batch_rows : int, optional
         Rows in memory at a time; by default the rows of four million cells, 65,536 at most. If it is not given,
         nor `progress` true, DuckDB or Polars counts in a tenth of the time where it is installed. Rows are then read
-        for bins of numbers, and for errors and warnings that name a cell, alone.
+        for bins of numbers, for categories that a file lists, as those of pandas do, and for errors and warnings that
+        name a cell, alone.
     key : int or JAX key, default 0
         Source of randomness, for inferences that have any.
     progress : bool, optional
@@ -277,9 +278,10 @@ def fit_parquet(
 def _read_footers(
     files: Sequence[Path], target: str, sample_weight: str | None, columns: Sequence[str] | None, asked_by: str
 ) -> tuple[tuple[str, ...], int, bool]:
-    """Names of the columns, number of rows of all files, and whether each column has one type in all files.
+    """Names of the columns, number of rows of all files, and whether an engine reads what the files hold.
 
-    A missing column raises an error before a row is read. An engine would cast columns of several types to one.
+    A missing column raises an error before a row is read. An engine would cast columns of several types to one, and
+    leave out the categories that a file lists and no row has.
 
     An error says that `asked_by` names `columns`.
     """
@@ -310,8 +312,9 @@ def _read_footers(
         raise ValueError(
             f"{files[0]}{f' and {len(files) - 1} more' * (len(files) > 1)} holds no rows: give at least one"
         )
-    used = [name for name, _ in types if name in {*names, target, sample_weight}]
-    return names, num_rows, len(used) == len(set(used))
+    used = [(name, kind) for name, kind in types if name in {*names, target, sample_weight}]
+    listed = any(kind.startswith("dictionary") for _, kind in used)
+    return names, num_rows, len(used) == len({name for name, _ in used}) and not listed
 
 
 def _file_batches(

@@ -225,6 +225,17 @@ def test_numbers_mean_the_same_in_every_table(make, cells):
             assert_same(nb.fit(family, cells, LABELS), nb.fit(family, make(), LABELS), cells, make())
 
 
+@pytest.mark.parametrize("large", [2**62 + 1, 2**64 - 1], ids=["signed", "unsigned"])
+def test_whole_numbers_beyond_float64_are_rounded_in_every_table(large):
+    cells = [large, 3, None, 5]
+    frame = pl.DataFrame({"x": pl.Series(cells, dtype=pl.UInt64), "z": pl.Series([1, 2, 3, 4], dtype=pl.UInt64)})
+    rounded = pl.DataFrame({"x": [float(large), 3.0, None, 5.0], "z": [1.0, 2.0, 3.0, 4.0]})
+    for table in (frame, frame.to_arrow(), frame.to_arrow().select(["x"])):
+        family, names = nb.PolyaTree(), table.columns if table is frame else table.column_names
+        found, expected = (nb.fit(family, of, list("abab")) for of in (table, rounded.select(names)))
+        assert found.log_evidence == expected.log_evidence
+
+
 TEXT_TABLES = {
     "object array": lambda v: np.array([[x] for x in v], dtype=object),
     "list": lambda v: [[x] for x in v],

@@ -464,6 +464,15 @@ def test_parquet_files_are_counted_by_an_engine_if_there_is_one(mixed, engine, w
         fit(nb.EmpiricalBayes())
 
 
+@pytest.mark.parametrize("engine", [*ENGINES, None])
+def test_parquet_files_keep_the_categories_that_they_list(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(lazy_table, "find_spec", lambda name: name == engine)
+    text = pd.Categorical(["a", "b", "a", "b"], categories=["c", "b", "a"])
+    pd.DataFrame({"t": text, "label": [0, 1, 1, 0]}).to_parquet(tmp_path / "rows.parquet")
+    posterior = nb.fit_parquet(nb.Categorical(), tmp_path, "label")
+    assert posterior.model.schema.categories == {0: ("c", "b", "a")}
+
+
 # ---- bad input
 
 

@@ -1,5 +1,7 @@
 """Predictions of lazy tables are those in memory, for every family, kind of posterior and engine."""
 
+from decimal import Decimal
+
 import dask.array as da
 import dask.dataframe as dd
 import duckdb
@@ -207,6 +209,24 @@ def test_categories_of_several_types(engine):
     assert_as_in_memory(posterior, pl.DataFrame({"u": [3, 1, 2, None]}), engine)
 
 
+@pytest.mark.filterwarnings("ignore:.*not seen in training")
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "values",
+    [
+        pl.Series([2**60, 2**60 + 1, 2**60 + 2, -1, None]),
+        pl.Series([2**64 - 1, 2**64 - 2, 5, 6, None], dtype=pl.UInt64),
+        pl.Series([Decimal("0.1"), Decimal("0.7"), Decimal("12345678.9"), Decimal("-3"), None]),
+        pl.Series([np.inf, -np.inf, 1e300, -0.0, None]),
+    ],
+    ids=["beyond float64", "unsigned", "decimals", "infinite"],
+)
+def test_categories_of_exact_numbers(values, engine):
+    X = pl.DataFrame({"u": values.gather([0, 0, 1, 2, 2, 2])})
+    posterior = nb.fit(nb.Categorical(), X, ["p", "p", "q", "q", "q", "p"])
+    assert_as_in_memory(posterior, pl.DataFrame({"u": values}), engine)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_class_without_probability_that_fits_best(engine):
     names = [f"x{k}" for k in range(40)]
@@ -306,7 +326,10 @@ WRONG = {
         "column 'size' holds Date.* where its",
     ),
     "numbers in text": (lambda X: X.with_columns(colour=pl.lit(3)), r"column 'colour' holds Int.*such as 'blue': conv"),
-    "dates in text": (lambda X: X.with_columns(colour=pl.col("day")), r"column 'colour' holds Date"),
+    "dates in text": (
+        lambda X: X.with_columns(colour=pl.col("day")),
+        r"column 'colour' holds Date.*, and categories are .* by text or numbers alone: convert the column to text",
+    ),
     "text in dates": (
         lambda X: X.with_columns(day=pl.lit("2024-05-06")),
         "column 'day' holds String, and the fit",
