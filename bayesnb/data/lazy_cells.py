@@ -16,9 +16,9 @@ from bayesnb.serve.scorer import Reading
 
 
 def of_key(x: nw.Expr, keys: Iterable[Any], values: Iterable[Any], other: nw.Expr) -> nw.Expr:
-    """The value of the key that x equals, by comparisons one after another."""
+    """The value of the first key that x equals, by comparisons one after another. Both may be expressions."""
     for key, value in reversed([*zip(keys, values, strict=True)]):
-        other = nw.when(x == key).then(nw.lit(value)).otherwise(other)
+        other = nw.when(x == key).then(value if isinstance(value, nw.Expr) else nw.lit(value)).otherwise(other)
     return other
 
 

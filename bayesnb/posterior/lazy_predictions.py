@@ -312,9 +312,7 @@ class _Query:
                 "numbers or booleans alone: take predict_proba"
             )
         labels = [nw.lit(label, dtype=LABELS[type(label)]) for label in self.scorer.classes]
-        found = labels[-1]
-        for x, label in zip(self.joint[-2::-1], labels[-2::-1], strict=True):
-            found = nw.when(x == self.highest).then(label).otherwise(found)
+        found = of_key(self.highest, self.joint, labels, labels[-1])
         return self._answer(found, labels[int(np.argmax(self.scorer.log_prior))])
 
 
