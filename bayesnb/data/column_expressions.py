@@ -115,9 +115,19 @@ def _larger_of(one: Any, other: Any) -> Columns:
 
 def place_among(edges: Iterable[float], cell: nw.Expr, side: str = "right") -> nw.Expr:
     """How many edges are at or below a cell, as `numpy.searchsorted` gives it; null for a missing cell."""
-    beyond = operator.ge if side == "right" else operator.gt
-    none = nw.when(~cell.is_null()).then(nw.lit(0.0))
-    return reduce(operator.add, (beyond(cell, float(edge)).cast(nw.Float64) for edge in edges), none)
+    edges = [float(edge) for edge in edges]
+    places = [float(place) for place in range(len(edges) + 1)]
+    return nw.when(~cell.is_null()).then(item_between(edges, cell, places, side))
+
+
+def item_between(edges: Sequence[float], cell: nw.Expr, items: Sequence[Any], side: str = "right") -> nw.Expr:
+    """The item at the place of a cell among ascending edges, by a binary search; any item for a missing cell."""
+    if not edges:
+        return nw.lit(items[0])
+    middle = len(edges) // 2
+    low = cell < edges[middle] if side == "right" else cell <= edges[middle]
+    below = item_between(edges[:middle], cell, items[: middle + 1], side)
+    return nw.when(low).then(below).otherwise(item_between(edges[middle + 1 :], cell, items[middle + 1 :], side))
 
 
 def _asarray(value: Any, dtype: Any = None) -> Any:

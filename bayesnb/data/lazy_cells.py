@@ -7,6 +7,7 @@ from typing import Any
 
 import narwhals as nw
 
+from bayesnb.data.column_expressions import item_between
 from bayesnb.data.tables import TEXT
 from bayesnb.serve.scorer import Reading
 
@@ -22,18 +23,9 @@ def of_key(x: nw.Expr, keys: Iterable[Any], values: Iterable[Any], other: nw.Exp
     return other
 
 
-def _of_interval(x: nw.Expr, edges: Sequence[float], values: Sequence[Any]) -> nw.Expr:
-    """The value whose place is how many of some ascending edges are not above x, by a binary search."""
-    if not edges:
-        return nw.lit(values[0])
-    middle = len(edges) // 2
-    below, above = (edges[:middle], values[: middle + 1]), (edges[middle + 1 :], values[middle + 1 :])
-    return nw.when(x < edges[middle]).then(_of_interval(x, *below)).otherwise(_of_interval(x, *above))
-
-
 def bins_as_codes(x: nw.Expr, edges: Sequence[float], lowest: float | None = None) -> nw.Expr:
     """`codes_in_bins` of a column without NaN; `lowest` is the least of whole numbers each of which is a bin."""
-    found = _of_interval(x, edges, range(len(edges) + 1)) if lowest is None else (x - lowest).cast(nw.Int64)
+    found = item_between(edges, x, range(len(edges) + 1)) if lowest is None else (x - lowest).cast(nw.Int64)
     return nw.when(x.is_null()).then(nw.lit(len(edges) + 1)).otherwise(found)
 
 
@@ -74,7 +66,7 @@ def with_looked_up(frame: Any, items: Mapping[str, Look], places: Mapping[str, L
         return nw.from_native(native.withColumns(new))
     for name, (at, own) in items.items():
         x, keys = nw.col(at), range(len(own))
-        new[name] = x.replace_strict([*keys], own) if kind.is_polars() else _of_interval(x, keys[1:], own)
+        new[name] = x.replace_strict([*keys], own) if kind.is_polars() else item_between(keys[1:], x, own)
     for name, (at, own) in places.items():
         x, keys = nw.col(at), range(1, len(own) + 1)
         of_polars = kind.is_polars()
