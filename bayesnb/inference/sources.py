@@ -60,21 +60,6 @@ def naming_errors(where: str) -> Iterator[None]:
         raise type(error)(f"{where}: {error}") from error
 
 
-def find(schema: OpenSchema, where: str, rows: Rows) -> Found:
-    """The labels and categories of a batch, as far as they are not known."""
-    with naming_errors(where):
-        return schema.find(rows)
-
-
-def _count(model: BoundModel, where: str, rows: Rows) -> Counted | None:
-    """Statistics of a batch under a bound model; None if it has no rows."""
-    if not len(rows):
-        return None
-    with naming_errors(where):
-        coded = rows.of_classes(model.schema.classes)
-        return model.read(coded.table).count(coded.codes, coded.weights, adds=True)
-
-
 def empty_problem(model: BoundModel, *, growing: bool) -> Problem:
     """The problem of a bound model without rows, with which an inference checks early whether it can solve it."""
     num_classes = len(model.schema.classes)
@@ -266,13 +251,23 @@ def _read_dask(
     schema = OpenSchema.of(model, table.names, table.named, classes)
     found, others = Found(), (y, sample_weight)
     if not schema.complete:
-        found = _fold_partitions(partial(_of_partition, find, schema), X[schema.open_names] if named else X, *others)
+        found = _fold_partitions(partial(_find_in_partition, schema), X[schema.open_names] if named else X, *others)
 
     def count(bound: BoundModel) -> Counted | None:
-        function = partial(_of_partition, _count, bound)
-        return _fold_partitions(function, X[schema.used_names] if named else X, *others)
+        return _fold_partitions(partial(_count_partition, bound), X[schema.used_names] if named else X, *others)
 
     return _counted_problem(schema, found, check, count)
+
+
+def _find_in_partition(schema: OpenSchema, partition: int, parts: tuple[Any, ...]) -> Found:
+    return schema.find(read_rows(*parts).counting())
+
+
+def _count_partition(model: BoundModel, partition: int, parts: tuple[Any, ...]) -> Counted | None:
+    if not len(rows := read_rows(*parts).counting()):
+        return None
+    coded = rows.of_classes(model.schema.classes)
+    return model.read(coded.table).count(coded.codes, coded.weights, adds=True)
 
 
 @dataclass(frozen=True)
@@ -293,8 +288,7 @@ class _Sample:
     @classmethod
     def of(cls, seeds: np.ndarray, partition: int, parts: tuple[Any, ...]) -> "_Sample | None":
         """A sample of the rows of a partition; None if it has none."""
-        with naming_errors(f"partition {partition}"):
-            size = len(read_rows(*parts))
+        size = len(read_rows(*parts))
         number = np.random.default_rng(seeds[partition]).random(size)
         return cls(number, parts).smallest() if size else None
 
@@ -374,13 +368,13 @@ def _require_same_partitions(X: Any, y: Any, sample_weight: Any) -> tuple[Any, b
 
 
 def _fold_partitions(function: Callable, X: Any, y: Any, sample_weight: Any) -> Any:
-    """Sum over partitions of a function of the partition's number, X, y and weights; None counts as no rows.
+    """Sum over partitions of a function of the partition's number and its X, y and weights; None counts as no rows.
 
     Dask adds neighbours in pairs, on the workers.
     """
     from dask import delayed
 
-    shared = as_graph_value("function", function)
+    shared = as_graph_value("function", partial(_of_partition, function))
     task, add = delayed(call, pure=False), delayed(_add, pure=False)
     level = [task(shared, i, piece) for i, piece in enumerate(_pieces(X, y, sample_weight))]
     while len(level) > 1:
@@ -398,10 +392,9 @@ def _pieces(X: Any, y: Any, sample_weight: Any) -> Iterable[Any]:
     return whole.simplify().to_delayed(optimize_graph=False)
 
 
-def _of_partition(function: Callable, about: Any, number: int, given: tuple[Any, ...]) -> Any:
-    with naming_errors(where := f"partition {number}"):
-        rows = read_rows(*given).counting()
-    return function(about, where, rows)
+def _of_partition(function: Callable, partition: int, parts: tuple[Any, ...]) -> Any:
+    with naming_errors(f"partition {partition}"):
+        return function(partition, parts)
 
 
 def _add(one: Any, other: Any) -> Any:
