@@ -47,7 +47,7 @@ def in_own_process(script: str, *arguments: str, environment: Mapping[str, str] 
 
 def add_against(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--against", type=_checkout, metavar="FOLDER", help="an earlier checkout, for the column before"
+        "--against", type=_checkout, metavar="FOLDER", help="an earlier checkout: its column before is printed only"
     )
 
 
@@ -66,8 +66,8 @@ def of_earlier(checkout: Path | None, script: str, *arguments: str) -> Any:
         return None
 
 
-def machine(*packages: str, before: Path | None = None) -> str:
-    """The processor, the system, and the versions of Python, of the packages, of bayesnb and of the checkout before."""
+def machine(*packages: str) -> str:
+    """The processor, the system, and the versions of Python, of the packages and of bayesnb."""
     import bayesnb as nb
     from bayesnb.core.running import num_threads
 
@@ -76,9 +76,6 @@ def machine(*packages: str, before: Path | None = None) -> str:
     )
     versions = [f"Python {platform.python_version()}", *(f"{package} {version(package)}" for package in packages)]
     versions.append(f"bayesnb {nb.__version__}")
-    if before:
-        command = ["git", "-C", str(before), "rev-parse", "--short", "HEAD"]
-        versions.append(f"before: {subprocess.check_output(command, text=True).strip()}")
     return f"{num_threads()} threads on {model}, {platform.system()}; {', '.join(versions)}."
 
 
@@ -94,11 +91,15 @@ def marks(title: str = "") -> tuple[str, str]:
 
 
 def tell(title: str, heads: Sequence[str], lines: Iterable[Sequence[str]], about: str, *, writes: bool) -> None:
-    """Print a table, each line as soon as it is measured, and what it is about; write both into the page if asked."""
+    """Print a table, each line as soon as it is measured, and what it is about; write both into the page if asked.
+
+    What an earlier version takes is printed only: the page has this version alone.
+    """
     table = []
     for cells in chain([heads, ["---"] * len(heads)], lines):
-        table.append(f"| {' | '.join(cells)} |")
-        print(table[-1], flush=True)
+        print(f"| {' | '.join(cells)} |", flush=True)
+        of_now = (cell for cell, head in zip(cells, heads, strict=True) if "before" not in head)
+        table.append(f"| {' | '.join(of_now)} |")
     print(f"\n{about}")
     if writes:
         write(title, "\n".join(table) + f"\n\n{about}\n")
