@@ -159,7 +159,7 @@ def write(start: str, end: str, lines: list[str], page: Path = ROOT / "docs" / "
 
 
 def main() -> None:
-    lines = ["| table | estimator | accuracy | log score | Brier score |", "|---|---|---|---|---|"]
+    lines = ["| table | estimator | accuracy | log score |", "|---|---|---|---|"]
     for name, X, y, label, make, baselines in cases():
         mine = cross_validate(make, X, y)
         lines.append(f"| {name} | bayesnb: {label} | " + " | ".join(f"{value:.4f}" for value in mine.mean(0)) + " |")
