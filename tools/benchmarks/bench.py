@@ -516,7 +516,7 @@ def main() -> None:
     about = machine("NumPy", "SciPy", "scikit-learn")
     about += f" Medians of at least {arguments.repeats} runs each, fewer where these take longer than {MOST:g} s"
     about += "." if arguments.scale == 1 else f", {arguments.scale:g} of the rows."
-    heads = ["work", "size", "scikit-learn", "bayesnb", "ratio (range)", "before", "goal", "reading the input"]
+    heads = ["work", "size", "scikit-learn", "bayesnb", "ratio (range)", "(before)", "goal", "(reading the input)"]
     tell("", [*heads, "memory, theirs and ours"], lines, about, writes=arguments.write)
 
 

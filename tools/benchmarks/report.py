@@ -46,9 +46,7 @@ def in_own_process(script: str, *arguments: str, environment: Mapping[str, str] 
 
 
 def add_against(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--against", type=_checkout, metavar="FOLDER", help="an earlier checkout: its column before is printed only"
-    )
+    parser.add_argument("--against", type=_checkout, metavar="FOLDER", help="an earlier checkout, for a printed column")
 
 
 def _checkout(text: str) -> Path:
@@ -93,13 +91,13 @@ def marks(title: str = "") -> tuple[str, str]:
 def tell(title: str, heads: Sequence[str], lines: Iterable[Sequence[str]], about: str, *, writes: bool) -> None:
     """Print a table, each line as soon as it is measured, and what it is about; write both into the page if asked.
 
-    What an earlier version takes is printed only: the page has this version alone.
+    A column whose head is in parentheses is for whoever changes the code: it is printed only.
     """
     table = []
     for cells in chain([heads, ["---"] * len(heads)], lines):
         print(f"| {' | '.join(cells)} |", flush=True)
-        of_now = (cell for cell, head in zip(cells, heads, strict=True) if "before" not in head)
-        table.append(f"| {' | '.join(of_now)} |")
+        for_page = (cell for cell, head in zip(cells, heads, strict=True) if not head.startswith("("))
+        table.append(f"| {' | '.join(for_page)} |")
     print(f"\n{about}")
     if writes:
         write(title, "\n".join(table) + f"\n\n{about}\n")

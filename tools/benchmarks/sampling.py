@@ -273,7 +273,7 @@ def main() -> None:
     about = machine("NumPy", "JAX", "NumPyro", "nutpie", "PyMC") + (
         f" Medians of {arguments.repeats} runs each, of {COLD_STARTS} fresh processes and of {IMPORTS} imports."
     )
-    heads = ("work", "size", "reference", "bayesnb", "ratio (range)", "before", "goal")
+    heads = ("work", "size", "reference", "bayesnb", "ratio (range)", "(before)", "goal")
     tell("sampling", heads, lines, about, writes=arguments.write)
 
 
