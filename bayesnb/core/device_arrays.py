@@ -12,6 +12,10 @@ NUMBERS = 2**19, 2**24
 """Numbers of cells that are computed at a time on a CPU, so that they stay near its cache, and on other devices, so
 that each operation takes longer than its start."""
 
+NO_WAY = TypeError, ValueError, AttributeError, NotImplementedError
+"""Errors where a formula of a family needs numbers, or a device has no way. The host then computes, and raises its own
+error if something is wrong."""
+
 
 def is_concrete(x: Any) -> bool:
     """Whether a value is an array of JAX that is neither traced nor deleted."""

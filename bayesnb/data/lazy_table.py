@@ -13,9 +13,9 @@ import narwhals as nw
 import numpy as np
 
 from bayesnb.core.cells import is_missing
-from bayesnb.core.checking import a_type, listed, near_matches, warn
+from bayesnb.core.checking import a_type, listed, warn
 from bayesnb.data.labels import as_labels, read_labels
-from bayesnb.data.read import LARGEST_TOTAL, Rows, is_dask, read_rows, require_label_column
+from bayesnb.data.read import LARGEST_TOTAL, Rows, is_dask, read_rows, require_label_column, require_weight_column
 
 
 def is_lazy(table: Any) -> bool:
@@ -53,8 +53,8 @@ def lazy_frame(table: Any) -> nw.LazyFrame[Any]:
     frame = nw.from_native(table, pass_through=True)
     if not isinstance(frame, nw.LazyFrame):
         raise TypeError(
-            f"the table is {a_type(table)}, which is not lazy: give a DuckDB relation, a Polars LazyFrame, a Spark or "
-            "Dask data frame, or an Ibis table"
+            f"the table is {a_type(table)}, which is not lazy: give a DuckDB relation, a Polars LazyFrame, a Spark "
+            "data frame or an Ibis table"
         )
     return frame
 
@@ -120,12 +120,8 @@ class LazyTable:
                 raise TypeError(f"X is a lazy table, and {name} {a_type(given)}: give the name of its column in X")
         if y is not None:
             require_label_column(y, self.schema, features)
-        if sample_weight is not None and sample_weight not in self.schema:
-            raise ValueError(
-                f"sample_weight is {sample_weight!r}, which is not a column of X"
-                f"{near_matches(sample_weight, self.schema)}: name the column of the weights, one of "
-                f"{listed(self.schema)}"
-            )
+        if sample_weight is not None:
+            require_weight_column(sample_weight, self.schema)
         self.target, self.weight = y, sample_weight
         weight = [] if sample_weight is None else [nw.col(sample_weight).cast(nw.Float64).alias(WEIGHT)]
         if weight and not (self.schema[sample_weight].is_numeric() or self.schema[sample_weight] == nw.Boolean):

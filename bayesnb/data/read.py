@@ -320,6 +320,15 @@ def require_label_column(y: str, columns: Iterable[Any], features: Mapping[Any, 
         )
 
 
+def require_weight_column(name: str, columns: Iterable[Any]) -> None:
+    """Raise ValueError for a name of the weights' column that no column has."""
+    if name not in (columns := list(columns)):
+        raise ValueError(
+            f"sample_weight is {name!r}, which is not a column of X{near_matches(name, columns)}: name the column "
+            f"of the weights, one of {listed(columns)}"
+        )
+
+
 def _names_of_columns(X: Any) -> Iterable[Any]:
     """Names of the columns; none if they have none."""
     if is_dask(X):

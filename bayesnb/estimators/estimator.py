@@ -28,6 +28,7 @@ from bayesnb.model.naive_bayes import Model, read_for
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.files import save, scorer_bytes
+from bayesnb.posterior.lazy_predictions import proba_in_memory
 from bayesnb.posterior.left_out import DensityError
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_some
@@ -316,7 +317,8 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         predictor = require(self._predictor(), "a closed form", "predict_set", INSTEAD)
         if self._label_scores is None:
             raise ValueError(NO_SCORES)
-        proba = predictor.predict_proba(self.checked_table(X))
+        table = X if self._gives_table(X, "predict_proba") else self.checked_table(X)
+        proba = proba_in_memory(predictor, table, "predict_set")
         return self._label_scores.sets(proba, self.classes_, coverage, by_class=by_class, empty=empty)
 
     def predict_interval(self, X: Any, *, prob: float = 0.89, num_draws: int | None = None) -> np.ndarray:

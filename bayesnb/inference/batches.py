@@ -256,7 +256,7 @@ def fit_parquet(
     if columns is None and isinstance(model, BoundModel) and model.schema.named:
         columns, asked_by = model.used_columns, "the model"
     files = _find_files(paths)
-    names, num_rows = _read_footers(files, target, sample_weight, columns, asked_by)
+    names, num_rows, alike = _read_footers(files, target, sample_weight, columns, asked_by)
 
     schema = OpenSchema.of(model, names, True, classes)
 
@@ -265,7 +265,7 @@ def fit_parquet(
         return _with_progress(progress, what, _file_batches(files, target, sample_weight, wanted, batch_rows), num_rows)
 
     problem = None
-    if batch_rows is None and not progress and (table := lazy_parquet(files)) is not None:
+    if alike and batch_rows is None and not progress and (table := lazy_parquet(files)) is not None:
         weight = [] if sample_weight is None else [sample_weight]
         table = nw.from_native(table).select(*names, target, *weight).to_native()
         problem = read_by_engine(model, table, target, sample_weight, classes, inference.check)
@@ -276,17 +276,20 @@ def fit_parquet(
 
 def _read_footers(
     files: Sequence[Path], target: str, sample_weight: str | None, columns: Sequence[str] | None, asked_by: str
-) -> tuple[tuple[str, ...], int]:
-    """Names of the columns, and number of rows of all files; a missing column raises an error before a row is read.
+) -> tuple[tuple[str, ...], int, bool]:
+    """Names of the columns, number of rows of all files, and whether each column has one type in all files.
+
+    A missing column raises an error before a row is read. An engine would cast columns of several types to one.
 
     An error says that `asked_by` names `columns`.
     """
     names: tuple[str, ...] = () if columns is None else tuple(columns)
-    num_rows = 0
+    num_rows, types = 0, set()
     for path in files:
         with _open_parquet(path) as file:
             there = file.schema_arrow.names
             num_rows += file.metadata.num_rows
+            types |= {(field.name, str(field.type)) for field in file.schema_arrow}
         if columns is None and not names:
             names = tuple(name for name in there if name not in (target, sample_weight))
         for what, name in [("target", target), ("sample_weight", sample_weight), *((asked_by, n) for n in names)]:
@@ -307,7 +310,8 @@ def _read_footers(
         raise ValueError(
             f"{files[0]}{f' and {len(files) - 1} more' * (len(files) > 1)} holds no rows: give at least one"
         )
-    return names, num_rows
+    used = [name for name, _ in types if name in {*names, target, sample_weight}]
+    return names, num_rows, len(used) == len(set(used))
 
 
 def _file_batches(

@@ -265,7 +265,7 @@ def fit(
         categories, and its classes unless `classes` names others. A `Problem` has its data, and is given without X.
     X : table, shape (rows, columns)
         NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
-        skipped, which is exact if they are missing at random. Or a JAX array, which is copied from a GPU's memory. Or a
+        skipped, which is exact if they are missing at random. Or a JAX array, counted on a GPU if it lies there. Or a
         lazy table, whose engine computes the sums: a DuckDB relation, Polars LazyFrame, PySpark data frame or Ibis
         table; then `y` and `sample_weight` are names of its columns, and every row has a label. Or a Dask array or data
         frame, read partition by partition; then `y` and `sample_weight` are Dask collections in the same partitions,
@@ -277,9 +277,10 @@ def fit(
     inference : Inference or str, optional
         `Exact()` by default; or `NUTS()`, `Gibbs()`, `MAP()`, `MLE()`, `EM()`, or their names, such as ``"nuts"``.
     sample_weight : array, shape (rows,), optional
-        Each row counts as that many rows; of a lazy table the name of a column. The cells of a row of weight zero do
-        not count: a category that occurs only in such rows is not added to the column. The row's label still names a
-        class, as every label in `y` does, so that the columns of `predict_proba` do not depend on the weights.
+        Each row counts as that many rows; of a lazy or Dask table also the name of a column. The cells of a row of
+        weight zero do not count: a category that occurs only in such rows is not added to the column. The row's label
+        still names a class, as every label in `y` does, so that the columns of `predict_proba` do not depend on the
+        weights.
     classes : sequence or int, optional
         All labels that may occur, also those without a row, in the order of the results; or their number, for the
         labels 0, 1, 2 and so on. By default the labels of `y`, sorted.

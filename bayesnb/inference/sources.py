@@ -27,6 +27,7 @@ from bayesnb.data.read import (
     delayed_partitions,
     is_dask,
     read_rows,
+    require_weight_column,
     split_labels,
     without_rows,
 )
@@ -268,7 +269,7 @@ def _read_dask(
     ValueError, TypeError
         As for `fit`, naming the partition, counted from 0; or if X, y and weights are not partitioned alike.
     """
-    X, y = split_labels(X, y, model.features)
+    X, y, sample_weight = _taken_apart(X, y, sample_weight, model.features)
     X, named = _require_same_partitions(X, y, sample_weight)
     table = read_for(model, without_rows(X, named), None, None, feature_names).table
     schema = OpenSchema.of(model, table.names, table.named, classes)
@@ -336,13 +337,22 @@ def sample_dask(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any,
 
     Parameters and errors as for `_read_dask`.
     """
-    X, y = split_labels(X, y)
+    X, y, sample_weight = _taken_apart(X, y, sample_weight)
     X, _ = _require_same_partitions(X, y, sample_weight)
     seeds = random_generator(key).integers(2**63, size=len(delayed_partitions(X)))
     found = _fold_partitions(partial(_Sample.of, seeds), X, y, sample_weight)
     if found is None:
         raise ValueError("X has no rows: give at least one")
     return (*found.parts, None)[:3]
+
+
+def _taken_apart(X: Any, y: Any, sample_weight: Any, features: Any = None) -> tuple[Any, Any, Any]:
+    """Table, labels and weights, which may be named columns of the table."""
+    X, y = split_labels(X, y, features)
+    if not isinstance(sample_weight, str):
+        return X, y, sample_weight
+    require_weight_column(sample_weight, getattr(X, "columns", ()))
+    return X.drop(columns=[sample_weight]), y, X[sample_weight]
 
 
 def _require_same_partitions(X: Any, y: Any, sample_weight: Any) -> tuple[Any, bool]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesnb.core.cells import ACCURATE_COUNT, LARGEST_COUNT, LARGEST_NUMBER, OTHER
 from bayesnb.core.deferred import constraints, jax, jnp
-from bayesnb.core.device_arrays import NUMBERS, DeviceArray
+from bayesnb.core.device_arrays import NO_WAY, NUMBERS, DeviceArray
 from bayesnb.core.number_form import is_number
 from bayesnb.data.derived import ArrangedTable
 from bayesnb.data.schema import Schema
@@ -204,6 +204,6 @@ class RowsOnDevice:
             with jax.enable_x64(True):
                 given = self.rows.array, self.beside(codes), None if weights is None else self.beside(weights)
                 found = count_on_device(self.read, families, whole, num_classes, size, *given)
-        except (TypeError, ValueError, AttributeError, NotImplementedError):
-            return None  # a formula of a family needs numbers, or the device has no way: the host raises what is wrong
+        except NO_WAY:
+            return None
         return None if found is None else ModelStatistics(ClassCounts(found[0]), tuple(found[1]))

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesnb.core.checking import a_type, require_readable
 from bayesnb.core.deferred import jax, jit, jnp, map_tree, with_derivative
-from bayesnb.core.device_arrays import NUMBERS
+from bayesnb.core.device_arrays import NO_WAY, NUMBERS
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.device_rows import cells_in_jax
 from bayesnb.model.reading import Chunks
@@ -116,11 +116,11 @@ def _row_values_and_slopes(of_rows: "jax.tree_util.Partial", numbers: int, rows:
 def _by_pieces(function: Callable[[Any], Any], numbers: int, rows: Any) -> Any:
     """A function of rows by pieces of them; the size of a piece follows the platform that runs it."""
     once = jax.jit(function)  # which is traced once for the same size
-    of_cpu, of_others = (partial(_in_pieces, once, max(1, most // numbers)) for most in NUMBERS)
+    of_cpu, of_others = (partial(computed_in_pieces, once, max(1, most // numbers)) for most in NUMBERS)
     return jax.lax.platform_dependent(rows, cpu=of_cpu, default=of_others)
 
 
-def _in_pieces(function: Callable[[Any], Any], size: int, rows: Any) -> Any:
+def computed_in_pieces(function: Callable[[Any], Any], size: int, rows: Any) -> Any:
     """A function of rows, each on its own, some at a time; the rows are the first axis of each array that it gives."""
     number = len(rows)
     if number <= size:
@@ -168,11 +168,11 @@ def log_joint_on_device(density: RowDensity, chunks: Chunks) -> np.ndarray | Non
             found = jax.device_get(
                 _log_joint_by_pieces(_of_rows(there.read, density), there.size(width), there.rows.array)
             )
-    except (TypeError, ValueError, AttributeError, NotImplementedError):
-        return None  # a formula of a family needs numbers: the host raises what is wrong
+    except NO_WAY:
+        return None
     return None if np.isnan(found).any() else np.array(found)
 
 
 @jit(static_argnums=1)
 def _log_joint_by_pieces(of_rows: "jax.tree_util.Partial", size: int, rows: Any) -> Any:
-    return _in_pieces(lambda part: of_rows(part.astype(jnp.float64)), size, rows)
+    return computed_in_pieces(lambda part: of_rows(part.astype(jnp.float64)), size, rows)

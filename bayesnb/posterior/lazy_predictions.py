@@ -1,7 +1,6 @@
 """Predictions of lazy tables: the flat form of a posterior as expressions that the engine of the table computes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
 from itertools import chain, product
 from operator import add, and_, mul, or_
 from typing import Any
@@ -14,7 +13,7 @@ from bayesnb.core.checking import listed
 from bayesnb.core.plain_formulas import FROM, HIGHEST, log_correction, rest_by_series
 from bayesnb.data.lazy_cells import LazyColumn, bins_as_codes, computed_once, most_compared, of_key, with_looked_up
 from bayesnb.data.lazy_table import is_lazy, lazy_frame
-from bayesnb.data.read import as_graph_value, is_dask, without_rows
+from bayesnb.data.read import as_graph_value, is_dask, map_partitions, without_rows
 from bayesnb.serve.scorer import MultivariateT, Reading, RisingFactorials, Scorer, StudentT
 
 MOST_PATTERNS = 20
@@ -34,8 +33,12 @@ LABELS: dict[type, Any] = {bool: nw.Boolean, int: nw.Int64, float: nw.Float64, s
 # --------------------------------------------------------------------------------------------------
 
 
-def _sum_of(terms: Iterable[Any]) -> Any:
-    return reduce(add, terms)
+def _folded(terms: Sequence[Any], operator: Callable[[Any, Any], Any] = add) -> Any:
+    """The sum of terms, or another operation on them, half by half: engines limit how deep an expression is."""
+    if len(terms) == 1:
+        return terms[0]
+    middle = len(terms) // 2
+    return operator(_folded(terms[:middle], operator), _folded(terms[middle:], operator))
 
 
 def _log1p(q: nw.Expr, *, exact: bool) -> nw.Expr:
@@ -56,7 +59,7 @@ def _rising(a: float, x: nw.Expr) -> nw.Expr:
     """`rising_in_numpy` for a number a."""
     if a < FROM:
         factors = a + np.arange(FROM)
-        return _rising(a + FROM, x) - reduce(mul, (x + float(k) for k in factors)).log() + float(np.log(factors).sum())
+        return _rising(a + FROM, x) - _folded([x + float(k) for k in factors], mul).log() + float(np.log(factors).sum())
     z = x + a
     square = 1.0 / (z * z)
     rest = (square * (square * (square / -1680.0 + 1 / 1260) - 1 / 360) + 1 / 12) / z - float(rest_by_series(a))
@@ -71,8 +74,8 @@ def _rising_factorials_expression(of: RisingFactorials, j: int, c: int, x: nw.Ex
 def _multivariate_t_expression(of: MultivariateT, c: int, there: tuple[int, ...], x: Sequence[nw.Expr]) -> nw.Expr:
     root, constant, exponent, loc = of.root(there)
     away = [x[k] - float(loc[c, i]) for i, k in enumerate(there)]
-    lengths = [_sum_of(away[j] * float(root[c, i, j]) for j in range(i + 1)) for i in range(len(there))]
-    excess, power = _sum_of(one * one for one in lengths), float(exponent[c, 0])
+    lengths = [_folded([away[j] * float(root[c, i, j]) for j in range(i + 1)]) for i in range(len(there))]
+    excess, power = _folded([one * one for one in lengths]), float(exponent[c, 0])
     return _log1p(excess, exact=abs(power) > LARGE_EXPONENT) * power + float(constant[c, 0])
 
 
@@ -112,28 +115,37 @@ class _Query:
         self.scorer, self.frame = scorer, frame
         self.most_compared = most_compared(frame)
         self.mark = "_nb"
-        while any(name.casefold().startswith(self.mark) for name in frame.columns):
+        self.names = frame.collect_schema().names()
+        while any(name.casefold().startswith(self.mark) for name in self.names):
             self.mark += "_"
+        self.put: dict[str, list[str]] = {}
         self.classes = range(len(scorer.classes))
         self._read(columns)
         added = self._of_tables() + self._of_densities()
-        joint = [_sum_of([*(feature[c] for feature in added), nw.lit(0.0)]) for c in self.classes]
+        joint = [_folded([*(feature[c] for feature in added), nw.lit(0.0)]) for c in self.classes]
         prior = _finite(scorer.log_prior_of_rows)
         if scorer.share:
-            (joint,) = self._mixed([self._put("s", joint)], prior, scorer.share)
+            (joint,) = self._mixed([self._put("s", joint, kept=("f",))], prior, scorer.share)
         shift = prior + _finite(np.broadcast_to(log_correction(scorer.log_given, scorer.log_class_prob), prior.shape))
-        self.joint = self._put("j", [each + float(shift[c]) for c, each in enumerate(joint)])
-        self.highest, *refused = self._put("h", [nw.max_horizontal(*self.joint), *self._refusals])
-        self.refused = reduce(or_, refused, nw.lit(False))
+        self.joint = self._put("j", [each + float(shift[c]) for c, each in enumerate(joint)], kept=("f",))
+        (self.highest,) = self._put("h", [nw.max_horizontal(*self.joint)])
 
-    def _put(self, kind: str, columns: Sequence[nw.Expr]) -> list[nw.Expr]:
-        """Add columns in one step."""
-        return self._put_all({kind: columns})[0]
+    def _put(self, kind: str, columns: Sequence[nw.Expr], kept: Sequence[str] = ()) -> list[nw.Expr]:
+        """Add columns in one step; parameters as for `_put_all`."""
+        return self._put_all({kind: columns}, kept)[0]
 
-    def _put_all(self, columns: Mapping[str, Sequence[nw.Expr]]) -> ByFeature:
+    def _put_all(self, columns: Mapping[str, Sequence[nw.Expr]], kept: Sequence[str] = ()) -> ByFeature:
+        """Add columns of several kinds in one step.
+
+        Of the earlier ones only some kinds are kept, if any is named: a step takes an engine more time, the more
+        columns it has.
+        """
         names = {kind: [self._name(kind, place) for place, _ in enumerate(own)] for kind, own in columns.items()}
         if new := dict(zip(chain(*names.values()), chain(*columns.values()), strict=True)):
-            self.frame = computed_once(self.frame.with_columns(**new))
+            old = [name for kind in kept for name in self.put[kind]]
+            self.frame = self.frame.select(*self.names, *old, **new) if kept else self.frame.with_columns(**new)
+            self.frame = computed_once(self.frame)
+        self.put |= names
         return [[nw.col(name) for name in own] for own in names.values()]
 
     def _name(self, kind: str, place: int) -> str:
@@ -153,7 +165,7 @@ class _Query:
             }
         )
         self.numbers = self._put("n", [_inside_support(x, one) for x, one in zip(raw, numbered, strict=True)])
-        self._refusals = [
+        refused = [
             ~x.is_null() & kept.is_null() & (x.abs() > (LARGEST_NUMBER if one.tolerant else -1.0))
             for x, kept, one in zip(raw, self.numbers, numbered, strict=True)
         ]
@@ -164,7 +176,8 @@ class _Query:
             one = numbered[k]
             each = one.whole and one.highest - one.lowest == len(edges)
             codes.append(bins_as_codes(self.numbers[k], edges.tolist(), one.lowest if each else None))
-        self.codes = self._put("k", codes)
+        flag = _folded([*refused, nw.lit(False)], or_)
+        self.codes, (self.refused,) = self._put_all({"k": codes, "f": [flag]}, kept=("n",))
         self.sizes = [one.num_codes for one in coded] + [len(edges) + 1 for _, edges in self.scorer.bins]
 
     def _codes(
@@ -191,20 +204,24 @@ class _Query:
         """What the features that are looked up add."""
         tables = self.scorer.tables
         entries, parts, places = _finite(tables.entries), [], []
+        several: list[nw.Expr] = []
         for start, coding, stride in zip(tables.start, tables.coding.tolist(), tables.stride.tolist(), strict=True):
             pairs = [(k, step) for k, step in zip(coding, stride, strict=True) if step]
-            places.append(_sum_of(self.codes[k] * step if step > 1 else self.codes[k] for k, step in pairs))
             parts.append(entries[:, start : start + 1 + sum(self.sizes[k] * step for k, step in pairs)])
-        places = self._put("t", places)
+            places.append(self._name("k", pairs[0][0]) if len(pairs) == 1 else self._name("t", len(several)))
+            if len(pairs) > 1:
+                several.append(_folded([self.codes[k] * step for k, step in pairs]))
+        self._put("t", several)
         items: dict[str, tuple[str, list[float]]] = {}
         found = []
         for j, (place, own) in enumerate(zip(places, parts, strict=True)):
             last = own.shape[1] - 1
             if last < self.most_compared:
-                found.append([of_key(place, range(last), row[:-1].tolist(), nw.lit(float(row[-1]))) for row in own])
+                rows = own.tolist()
+                found.append([of_key(nw.col(place), range(last), row[:-1], nw.lit(row[-1])) for row in rows])
                 continue
-            names = [self._name(f"t{j}c", c) for c in self.classes]
-            items |= {name: (self._name("t", j), row.tolist()) for name, row in zip(names, own, strict=True)}
+            names = [self._name(f"i{j}c", c) for c in self.classes]
+            items |= {name: (place, row.tolist()) for name, row in zip(names, own, strict=True)}
             found.append([nw.col(name) for name in names])
         self.frame = computed_once(with_looked_up(self.frame, items, {}))
         return found
@@ -238,7 +255,7 @@ class _Query:
         patterns = [*product([False, True], repeat=len(x))] if len(x) < 5 else self._patterns(of, there)
         found = [nw.lit(0.0) for _ in self.classes]
         for kind in sorted(tuple(np.flatnonzero(pattern).tolist()) for pattern in patterns if any(pattern)):
-            here = reduce(and_, [there[k] if k in kind else ~there[k] for k in range(len(x))])
+            here = _folded([there[k] if k in kind else ~there[k] for k in range(len(x))], and_)
             found = [
                 nw.when(here).then(_multivariate_t_expression(of, c, kind, x)).otherwise(found[c]) for c in self.classes
             ]
@@ -267,7 +284,9 @@ class _Query:
             away = [[nw.min_horizontal(nw.lit(HIGHEST), x) for x in own] for own in away]
         each = self._put_all({f"{kind}e{j}c": [x.exp() for x in own] for j, own in enumerate(away)})
         prior = share * np.exp(log_prior)
-        pooled = self._put(f"{kind}p", [_sum_of(x * float(p) for x, p in zip(own, prior, strict=True)) for own in each])
+        pooled = self._put(
+            f"{kind}p", [_folded([x * float(p) for x, p in zip(own, prior, strict=True)]) for own in each]
+        )
         return [
             [top + (x * (1.0 - share) + both).log() for x in own]
             for own, top, both in zip(each, highest, pooled, strict=True)
@@ -280,7 +299,7 @@ class _Query:
     def proba(self) -> list[nw.Expr]:
         """Probabilities of the classes."""
         each = self._put("w", [(x - self.highest).exp() for x in self.joint])
-        (total,) = self._put("z", [_sum_of(each)])
+        (total,) = self._put("z", [_folded(each)])
         instead = np.exp(self.scorer.log_prior).tolist()
         return [self._answer(x / total, nw.lit(prob)) for x, prob in zip(each, instead, strict=True)]
 
@@ -310,6 +329,15 @@ GIVE_TABLES = ("predict_proba", "predict")
 def gives_table(X: Any, method: str) -> bool:
     """Whether predictions of a table are columns of it: of lazy tables, and of data frames of Dask."""
     return is_lazy(X) or (is_dask(X) and method in GIVE_TABLES and hasattr(X, "columns"))
+
+
+def proba_in_memory(posterior: Any, X: Any, asked_by: str) -> np.ndarray:
+    """Class probabilities of any rows but those of lazy tables as a NumPy array, shape (rows, classes)."""
+    if is_dask(X):
+        return np.asarray(map_partitions(posterior.predict_proba, X))
+    if is_lazy(X):
+        raise TypeError(f"{asked_by} takes rows in memory: collect the lazy table first")
+    return posterior.predict_proba(X)
 
 
 def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, Any]) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from bayesnb.core.arrays import PIECE_CELLS, dense, log, row_pieces
 from bayesnb.core.checking import first_few
 from bayesnb.core.deferred import in_float64, jax, jit, jnp, leaves, map_tree
+from bayesnb.core.device_arrays import NO_WAY
 from bayesnb.core.running import results_in_order
 from bayesnb.data.read import Rows
 from bayesnb.families.conjugate import cells_log_predictive, couples_classes
@@ -21,7 +22,7 @@ from bayesnb.model.blocks import Block, feature_names, features_of, positions_of
 from bayesnb.model.prior import ClassPrior
 from bayesnb.model.reading import Cells, Chunks, log_normalised
 from bayesnb.posterior.belief import offers, require
-from bayesnb.posterior.function_of_array import log_joint_on_device
+from bayesnb.posterior.function_of_array import computed_in_pieces, log_joint_on_device
 from bayesnb.posterior.under_draws import log_mean_without, pieces_of_rows
 
 # --------------------------------------------------------------------------------------------------
@@ -431,8 +432,8 @@ def _joint_on_device(posterior: Any, rows: Rows, chunks: Chunks) -> tuple[np.nda
             found, possible = jax.device_get(
                 _without_each(there.read, families, counted, there.rows.array, codes, weights, settings, size)
             )
-    except (TypeError, ValueError, AttributeError, NotImplementedError):
-        return None  # a formula of a family needs numbers
+    except NO_WAY:
+        return None
     if held is None or not possible.all():
         return None  # the host tells which row was never among the data
     without = found + log_class_probs_without(posterior, rows)
@@ -452,7 +453,7 @@ def _without_each(
 ) -> tuple[Any, Any]:
     """Log density of each row under each class given the other rows, and whether it can have been among the data."""
 
-    def of_row(given: tuple[Any, Any, Any]) -> tuple[Any, Any]:
+    def of_row(given: Sequence[Any]) -> tuple[Any, Any]:
         row, code, weight = given
         cells, _ = read(row.astype(jnp.float64)[None])
         density: Any = 0.0
@@ -466,7 +467,11 @@ def _without_each(
             density += after.row_log_predictive(x)[0]
         return density, possible
 
-    return jax.lax.map(of_row, (rows, codes, weights), batch_size=size)
+    def of_piece(places: Any) -> Any:
+        return jax.vmap(of_row)([array[places.ravel()] for array in (rows, codes, weights)])
+
+    found: tuple[Any, Any] = computed_in_pieces(of_piece, size, jnp.arange(len(rows)))
+    return found
 
 
 class DensityError(ValueError):

@@ -405,6 +405,7 @@ class Posterior(Printed, Predictions):
         array([[ True,  True, False],
                [ True, False, False]])
         """
+        from bayesnb.posterior.lazy_predictions import proba_in_memory
         from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_rows
 
         if not (isinstance(fitted, tuple) and len(fitted) in (2, 3)):
@@ -413,7 +414,8 @@ class Posterior(Printed, Predictions):
         rows = labelled_rows(*fitted, classes=self.classes)
         warn_of_lost_weights(self, fitted[2:] or None, len(rows))
         scores = scores_of_rows(exact, rows, rows.weights)
-        return scores.sets(self.predict_proba(X), self.classes, coverage, by_class=by_class, empty=empty)
+        proba = proba_in_memory(self, X, "predict_set")
+        return scores.sets(proba, self.classes, coverage, by_class=by_class, empty=empty)
 
     def simulate(
         self, num_rows: int = 100, *, like: Any = None, key: Any = 0, total_count: Any = None

@@ -130,7 +130,8 @@ def of_one_partition(*given, **options):
 
 
 def of_a_frame_with_labels(model, X, y, weight, folder):
-    return nb.fit(model, partitioned(X.assign(label=y)), "label")
+    frame = X.assign(label=y) if weight is None else X.assign(label=y, weight=weight)
+    return nb.fit(model, partitioned(frame), "label", sample_weight=None if weight is None else "weight")
 
 
 def of_partitions_some_empty(model, X, y, weight, folder):
@@ -272,6 +273,10 @@ class TestThePiecesAreTheWhole:
         if source is of_an_iterator:
             whole = nb.fit(model, rows, labels, classes=CLASSES)
         assert_same(source(model, rows, labels, None, tmp_path), whole, rows)
+
+    def test_weights_are_named(self, tmp_path):
+        whole = nb.fit(MODEL, X, Y, sample_weight=WEIGHT)
+        assert_same(of_a_frame_with_labels(MODEL, X, Y, WEIGHT, tmp_path), whole, X)
 
     def test_empty_partitions(self, tmp_path):
         posterior = of_partitions_some_empty(MODEL, X, Y, None, tmp_path)
@@ -639,6 +644,10 @@ REFUSED = [
     (lambda: nb.fit_batches(MODEL, RENAMED, classes=CLASSES), "batch 1.*'grams'"),
     (lambda: nb.fit_batches(MODEL, iter(RENAMED), classes=CLASSES), "batch 1.*'grams'"),
     (lambda: nb.fit_batches(MODEL, [FIRST, (X[50:].drop(columns="mass"), Y[50:])]), "batch 1.*'mass' is missing"),
+    (
+        lambda: nb.fit(SHORT, partitioned(X.assign(label=Y)), "label", sample_weight="wait"),
+        "sample_weight is 'wait', which is not a column of X",
+    ),
     (lambda: nb.fit_batches(nb.Bernoulli(), NARROWER), "batch 1: X has 2 columns.*to 3"),
     (lambda: nb.fit_batches(MODEL, lambda: ONCE), "no rows.*second reading"),
     (lambda: nb.fit_batches(MODEL, in_batches()), "read only once.*classes=.*callable"),

@@ -1,6 +1,7 @@
 """Sets of labels from leave-one-out: beside fits without each row, and the laws that sets follow."""
 
 import pickle
+from functools import partial
 from itertools import product
 
 import dask.dataframe as dd
@@ -111,6 +112,9 @@ def test_any_kind_of_rows_has_sets(data):
         np.testing.assert_array_equal(posterior.predict_set(rows, 0.8, fitted=(X, y)), expected)
         np.testing.assert_array_equal(fitted.predict_set(rows, 0.8), expected)
     np.testing.assert_array_equal(fitted.predict_set(new.iloc[0].to_dict(), 0.8), expected[:1])
+    for predict_set in (partial(posterior.predict_set, fitted=(X, y)), fitted.predict_set):
+        with pytest.raises(TypeError, match="predict_set takes rows in memory: collect the lazy table first"):
+            predict_set(pl.from_pandas(new).lazy())
 
 
 def test_known_class_probabilities_give_the_sets_of_a_fit_with_them(data):

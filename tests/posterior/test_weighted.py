@@ -250,7 +250,7 @@ def test_leave_one_out_keeps_the_weights_and_refits_the_features(weighted, exact
     assert scores["elpd_joint"] == pytest.approx(plain["elpd_joint"])
     compared = nb.compare_models({"weights": weighted, "none": exact}, X, y).table
     assert compared.loc["weights", "elpd"] == pytest.approx(expected.sum())
-    assert compared.loc["weights", "log_evidence"] == pytest.approx(exact.log_evidence)
+    assert np.isnan(compared.loc["weights", "log_evidence"])
 
 
 @pytest.mark.parametrize("verb", [nb.loo, nb.loo_scores, nb.kfold])
