@@ -39,6 +39,14 @@ def test_each_table_replaces_what_stands_between_its_own_marks(report, tmp_path)
     assert page.read_text("utf-8").splitlines() == expected
 
 
+def test_a_column_in_parentheses_is_printed_and_not_written(report, monkeypatch, capsys):
+    written = []
+    monkeypatch.setattr(report, "write", lambda title, text: written.append(text))
+    report.tell("", ["work", "(before)"], [["fit", "2 s"]], "One run.", writes=True)
+    assert "| fit | 2 s |" in capsys.readouterr().out
+    assert written == ["| work |\n| --- |\n| fit |\n\nOne run.\n"]
+
+
 def test_differences_have_the_standard_error_over_tables(script):
     benchmark = script("first_call")
 

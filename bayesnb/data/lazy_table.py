@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
+from glob import escape
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import batched
@@ -35,11 +36,16 @@ def sampled(X: Any, y: Any, sample_weight: Any = None, seed: int = 0) -> tuple[A
 
 
 def lazy_parquet(files: Sequence[Any]) -> Any:
-    """A lazy table of Parquet files with the same columns, of DuckDB or Polars; None without both."""
+    """A lazy table of Parquet files with the same columns, of DuckDB or Polars; None without both.
+
+    Names are no patterns, and a folder such as ``year=2024`` gives no column.
+    """
     paths = list(map(str, files))
     if find_spec("duckdb"):
-        return import_module("duckdb").read_parquet(paths)
-    return import_module("polars").scan_parquet(paths) if find_spec("polars") else None
+        return import_module("duckdb").read_parquet([*map(escape, paths)], hive_partitioning=False)
+    if find_spec("polars"):
+        return import_module("polars").scan_parquet(paths, glob=False, hive_partitioning=False)
+    return None
 
 
 # --------------------------------------------------------------------------------------------------

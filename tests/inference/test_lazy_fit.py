@@ -473,6 +473,17 @@ def test_parquet_files_keep_the_categories_that_they_list(engine, tmp_path, monk
     assert posterior.model.schema.categories == {0: ("c", "b", "a")}
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_names_of_parquet_files_are_no_patterns(engine, tmp_path, monkeypatch):
+    pytest.importorskip(engine)
+    monkeypatch.setattr(lazy_table, "find_spec", lambda name: name == engine)
+    (folder := tmp_path / "label=z").mkdir()
+    small().drop("w").write_parquet(folder / "rows [1]*.parquet")
+    small(x=[0.0, 0.0, 0.0, 9.0]).write_parquet(folder / "rows 1.parquet")
+    found = nb.fit_parquet(NUMBERS, folder / "rows [1]*.parquet", "label", Counted())
+    require_equal(found, nb.fit(NUMBERS, small().drop("w"), "label", Counted()))
+
+
 # ---- bad input
 
 

@@ -513,10 +513,10 @@ def main() -> None:
         print(json.dumps(found))
         return
     lines = (line(case, arguments) for case in cases() if arguments.only in case.name)
-    about = machine("NumPy", "SciPy", "scikit-learn", before=arguments.against)
+    about = machine("NumPy", "SciPy", "scikit-learn")
     about += f" Medians of at least {arguments.repeats} runs each, fewer where these take longer than {MOST:g} s"
     about += "." if arguments.scale == 1 else f", {arguments.scale:g} of the rows."
-    heads = ["work", "size", "scikit-learn", "bayesnb", "ratio (range)", "before", "goal", "reading the input"]
+    heads = ["work", "size", "scikit-learn", "bayesnb", "ratio (range)", "(before)", "goal", "(reading the input)"]
     tell("", [*heads, "memory, theirs and ours"], lines, about, writes=arguments.write)
 
 

@@ -143,9 +143,9 @@ def main() -> None:
         return
     chosen = ((table, verb) for table in TABLES for verb in VERBS if arguments.only in f"{verb} {table.name}")
     lines = (line(table, verb, arguments.scale, arguments.against) for table, verb in chosen)
-    about = f"{machine('NumPy', 'SciPy', 'pandas', before=arguments.against)} One run each"
+    about = f"{machine('NumPy', 'SciPy', 'pandas')} One run each"
     about += "." if arguments.scale == 1 else f", {arguments.scale:g} of the table."
-    heads = ("work", "size", "quarter", "whole", "ratio", "table MiB", "peak MiB", "whole before")
+    heads = ("work", "size", "quarter", "whole", "ratio", "table MiB", "peak MiB", "(whole before)")
     tell("large", heads, lines, about, writes=arguments.write)
 
 

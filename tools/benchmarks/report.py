@@ -46,9 +46,7 @@ def in_own_process(script: str, *arguments: str, environment: Mapping[str, str] 
 
 
 def add_against(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--against", type=_checkout, metavar="FOLDER", help="an earlier checkout, for the column before"
-    )
+    parser.add_argument("--against", type=_checkout, metavar="FOLDER", help="an earlier checkout, for a printed column")
 
 
 def _checkout(text: str) -> Path:
@@ -66,8 +64,8 @@ def of_earlier(checkout: Path | None, script: str, *arguments: str) -> Any:
         return None
 
 
-def machine(*packages: str, before: Path | None = None) -> str:
-    """The processor, the system, and the versions of Python, of the packages, of bayesnb and of the checkout before."""
+def machine(*packages: str) -> str:
+    """The processor, the system, and the versions of Python, of the packages and of bayesnb."""
     import bayesnb as nb
     from bayesnb.core.running import num_threads
 
@@ -76,9 +74,6 @@ def machine(*packages: str, before: Path | None = None) -> str:
     )
     versions = [f"Python {platform.python_version()}", *(f"{package} {version(package)}" for package in packages)]
     versions.append(f"bayesnb {nb.__version__}")
-    if before:
-        command = ["git", "-C", str(before), "rev-parse", "--short", "HEAD"]
-        versions.append(f"before: {subprocess.check_output(command, text=True).strip()}")
     return f"{num_threads()} threads on {model}, {platform.system()}; {', '.join(versions)}."
 
 
@@ -94,11 +89,15 @@ def marks(title: str = "") -> tuple[str, str]:
 
 
 def tell(title: str, heads: Sequence[str], lines: Iterable[Sequence[str]], about: str, *, writes: bool) -> None:
-    """Print a table, each line as soon as it is measured, and what it is about; write both into the page if asked."""
+    """Print a table, each line as soon as it is measured, and what it is about; write both into the page if asked.
+
+    A column whose head is in parentheses is for whoever changes the code: it is printed only.
+    """
     table = []
     for cells in chain([heads, ["---"] * len(heads)], lines):
-        table.append(f"| {' | '.join(cells)} |")
-        print(table[-1], flush=True)
+        print(f"| {' | '.join(cells)} |", flush=True)
+        for_page = (cell for cell, head in zip(cells, heads, strict=True) if not head.startswith("("))
+        table.append(f"| {' | '.join(for_page)} |")
     print(f"\n{about}")
     if writes:
         write(title, "\n".join(table) + f"\n\n{about}\n")

@@ -270,10 +270,10 @@ def main() -> None:
     if find_spec("nutpie") is None or find_spec("pymc") is None:
         sys.exit("nutpie and PyMC are not installed: pip install 'bayesnb[bench]', or 'make bench'")
     lines = (line for name in WORKS if arguments.only in name for line in lines_of(name, arguments))
-    about = machine("NumPy", "JAX", "NumPyro", "nutpie", "PyMC", before=arguments.against) + (
+    about = machine("NumPy", "JAX", "NumPyro", "nutpie", "PyMC") + (
         f" Medians of {arguments.repeats} runs each, of {COLD_STARTS} fresh processes and of {IMPORTS} imports."
     )
-    heads = ("work", "size", "reference", "bayesnb", "ratio (range)", "before", "goal")
+    heads = ("work", "size", "reference", "bayesnb", "ratio (range)", "(before)", "goal")
     tell("sampling", heads, lines, about, writes=arguments.write)
 
 
