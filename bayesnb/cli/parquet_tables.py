@@ -9,7 +9,7 @@ import narwhals as nw
 import pandas as pd
 
 from bayesnb.data.lazy_cells import of_key
-from bayesnb.data.lazy_table import lazy_parquet, sampled
+from bayesnb.data.lazy_table import lazy_parquet, sample_lazy
 from bayesnb.posterior.posterior import Posterior
 
 
@@ -50,7 +50,7 @@ def labelled_sample(table: Any, target: str) -> tuple[Any, pd.DataFrame, pd.Seri
     if target in frame.collect_schema():  # else the sample names it
         frame = frame.filter(~nw.col(target).is_null())
     labelled = frame.to_native()
-    features, labels, _ = sampled(labelled, target)
+    features, labels, _ = sample_lazy(labelled, target)
     return labelled, nw.from_native(features).to_pandas(), pd.Series(labels, name=target)
 
 

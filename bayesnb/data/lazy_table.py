@@ -29,7 +29,7 @@ def is_lazy(table: Any) -> bool:
         return False
 
 
-def sampled(X: Any, y: Any, sample_weight: Any = None, seed: int = 0) -> tuple[Any, Any, Any]:
+def sample_lazy(X: Any, y: Any, sample_weight: Any = None, seed: int = 0) -> tuple[Any, Any, Any]:
     """Table, labels and weights of rows of a lazy table that are drawn at random; parameters as for `LazyTable`."""
     lazy = LazyTable(X, y, sample_weight)
     return lazy.parts_of(lazy.sample_of_every_class(seed))

@@ -18,7 +18,7 @@ from bayesnb.core.deferred import pd
 from bayesnb.core.device_arrays import lies_on_device
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found
-from bayesnb.data.lazy_table import SAMPLE, WEIGHT, LazyTable, is_lazy, sampled
+from bayesnb.data.lazy_table import SAMPLE, WEIGHT, LazyTable, is_lazy, sample_lazy
 from bayesnb.data.read import (
     Rows,
     as_graph_value,
@@ -315,7 +315,7 @@ def sample_elsewhere(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any,
     Parameters and errors as for `read_elsewhere`.
     """
     if not (is_dask(X) or is_dask(y)):
-        return sampled(X, y, sample_weight, int(random_generator(key).integers(2**31)))
+        return sample_lazy(X, y, sample_weight, int(random_generator(key).integers(2**31)))
     X, y, sample_weight = _taken_apart(X, y, sample_weight)
     X, _ = _require_same_partitions(X, y, sample_weight)
     seeds = random_generator(key).integers(2**63, size=len(delayed_partitions(X)))
