@@ -69,12 +69,8 @@ def _spread(value: Any, wide: int) -> Sequence[Any]:
     return [float(number) for number in np.broadcast_to(value, (wide,))]
 
 
-def _method(name: str) -> Callable[[nw.Expr], nw.Expr]:
-    return operator.methodcaller(name)
-
-
 def _of_each(name: str) -> Callable[[Columns], Columns]:
-    return lambda x: x.each(_method(name))
+    return lambda x: x.each(operator.methodcaller(name))
 
 
 UFUNCS: dict[str, Callable[..., Any]] = {
@@ -82,8 +78,8 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "subtract": operator.sub,
     "multiply": operator.mul,
     "divide": operator.truediv,
-    "absolute": _method("abs"),
-    "rint": _method("round"),
+    "absolute": nw.Expr.abs,
+    "rint": nw.Expr.round,
     "isfinite": lambda cell: cell.abs() < np.inf,
 }
 """What NumPy's functions are for expressions, where formulas call them by name."""
@@ -157,7 +153,7 @@ Columns.array_library = (
         searchsorted=lambda edges, x, side="left": x.each(lambda e: place_among(edges, e, side)),
         isnan=_of_each("is_null"),
         maximum=_larger_of,
-        log1p=lambda x: (1.0 + x).each(_method("log")),
+        log1p=lambda x: (1.0 + x).each(nw.Expr.log),
         **{name: _of_each(name) for name in ("log", "exp", "sqrt", "abs", "sin", "cos", "floor")},
     ),
     _Library(),

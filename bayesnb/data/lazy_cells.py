@@ -114,7 +114,7 @@ class LazyColumn:
         """One for a missing cell, zero for others."""
         return nw.when(self.cells.is_null()).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
 
-    def as_numbers(self) -> nw.Expr | None:
+    def plain_numbers(self) -> nw.Expr | None:
         """Cells as float64, missing ones null; None if the column holds no numbers."""
         return self.cells.cast(nw.Float64) if self.dtype.is_numeric() or self.dtype == nw.Boolean else None
 
@@ -131,7 +131,7 @@ class LazyColumn:
             return _part_of_date(self.cells, self.dtype, dict(reading.settings)["part"]).cast(nw.Float64), nw.Float64
         if self.dtype in TEXT:
             return self.cells.cast(nw.String), nw.String
-        if (numbers := self.as_numbers()) is not None:
+        if (numbers := self.plain_numbers()) is not None:
             return numbers, nw.Float64
         return self.cells, self.dtype
 

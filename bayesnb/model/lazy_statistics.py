@@ -190,7 +190,7 @@ class _Counter:
         column = LazyColumn(name, self.lazy.schema[name])
         if derived is not None and derived.recipe == "missing":
             return column.is_missing()
-        return column.as_numbers() if derived is None or derived.is_copy else None
+        return column.plain_numbers() if derived is None or derived.is_copy else None
 
     def _count_by_sums(self, block: Block, cells: Columns) -> Asking:
         tree = stated_needs(block.family)
