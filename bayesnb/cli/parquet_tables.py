@@ -18,7 +18,7 @@ def is_parquet(path: Any) -> bool:
     return str(path).endswith((".parquet", ".pq"))
 
 
-def opened_parquet(files: str, options: Sequence[Any] = ()) -> Any:
+def opened_parquet(files: str, options: Sequence[Any]) -> Any:
     """A lazy table of Parquet files.
 
     Parameters

@@ -100,22 +100,7 @@ def is_long_on_device(X: Any) -> bool:
     return lies_on_device(X) and X.ndim == 2 and len(X) > SAMPLE
 
 
-def read_device(
-    model: Model,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    classes: Any,
-    check: Callable[[Problem], None],
-    feature_names: Any = None,
-) -> Problem:
-    """The problem of an array on a device, as `read_elsewhere` has it."""
-    rows = read_for(model, X, y, sample_weight, feature_names)
-    schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
-    return count_batches(schema, schema.find(rows), [("X", rows)], check)
-
-
-def sample_device(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
+def _sample_device(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
     """Cells, labels and weights of `SAMPLE` rows of an array on a device, drawn at random."""
     rows: Any = read_rows(X, y, sample_weight)
     some = rows.take(np.sort(random_generator(key).choice(len(rows), SAMPLE, replace=False)))
@@ -146,9 +131,9 @@ def read_elsewhere(
     Parameters
     ----------
     model : NaiveBayes or BoundModel
-    X : Dask array or data frame, or lazy table, shape (rows, columns)
-    y : str, or Dask array or series of shape (rows,)
-    sample_weight : str, or Dask array or series of shape (rows,), optional
+    X : Dask array or data frame, lazy table, or long array on a device, shape (rows, columns)
+    y : str, or Dask or other array of shape (rows,)
+    sample_weight : str, or Dask or other array of shape (rows,), optional
     classes : sequence or int, optional
     check : callable
         Gets the problem before the statistics are counted, and may raise an error.
@@ -159,6 +144,10 @@ def read_elsewhere(
     ValueError, TypeError
         As for `fit`, naming the partition of a Dask collection, and of a lazy table the column.
     """
+    if is_long_on_device(X):
+        rows = read_for(model, X, y, sample_weight, feature_names)
+        schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
+        return count_batches(schema, schema.find(rows), [("X", rows)], check)
     if is_dask(X) or is_dask(y):
         problem, unseen = _read_dask(model, X, y, sample_weight, classes, check, feature_names)
     else:
@@ -314,6 +303,8 @@ def sample_elsewhere(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any,
 
     Parameters and errors as for `read_elsewhere`.
     """
+    if is_long_on_device(X):
+        return _sample_device(X, y, sample_weight, key)
     if not (is_dask(X) or is_dask(y)):
         return sample_lazy(X, y, sample_weight, int(random_generator(key).integers(2**31)))
     X, y, sample_weight = _taken_apart(X, y, sample_weight)

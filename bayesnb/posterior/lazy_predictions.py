@@ -324,12 +324,12 @@ def gives_table(X: Any, method: str) -> bool:
     return is_lazy(X) or (is_dask(X) and method in GIVE_TABLES and hasattr(X, "columns"))
 
 
-def proba_in_memory(posterior: Any, X: Any, asked_by: str) -> np.ndarray:
-    """Class probabilities of any rows but those of lazy tables as a NumPy array, shape (rows, classes)."""
+def proba_in_memory(posterior: Any, X: Any) -> np.ndarray:
+    """For `predict_set`, class probabilities of all but lazy tables as a NumPy array, shape (rows, classes)."""
     if is_dask(X):
         return np.asarray(map_partitions(posterior.predict_proba, X))
     if is_lazy(X):
-        raise TypeError(f"{asked_by} takes rows in memory: collect the lazy table first")
+        raise TypeError("predict_set takes rows in memory: collect the lazy table first")
     return posterior.predict_proba(X)
 
 
