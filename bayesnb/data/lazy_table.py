@@ -58,7 +58,7 @@ CLASS, WEIGHT, ROWS = "__bayesnb_class", "__bayesnb_weight", "__bayesnb_rows"
 MOST_VALUES = 1_000_000
 """Most combinations of values that are collected."""
 
-QUERY_COLUMNS = 80
+QUERY_SUMS = 100
 """Sums of one query: wider queries take an engine of SQL more than their share of time."""
 
 SAMPLE = 10_000
@@ -218,7 +218,7 @@ class LazyTable:
     def sums(self, questions: Sequence[Question], classes: np.ndarray) -> list[np.ndarray]:
         """The answer to each question, shape (classes,)."""
         found = []
-        for group in batched(questions, QUERY_COLUMNS):
+        for group in batched(questions, QUERY_SUMS):
             answers = self._collected(partial(self._answers, group), "sums")
             found += [self.by_class(answers, f"c{k}", classes) for k, _ in enumerate(group)]
         return found
