@@ -10,6 +10,7 @@ import pandas as pd
 
 from bayesnb.data.lazy_cells import of_key
 from bayesnb.data.lazy_table import lazy_parquet, sample_lazy
+from bayesnb.posterior.lazy_predictions import require_new_columns
 from bayesnb.posterior.posterior import Posterior
 
 
@@ -65,8 +66,7 @@ def write_predictions(posterior: Posterior, table: Any, out: Path) -> None:
         As for `predict_proba` of a lazy table; or if it has a column ``prediction``.
     """
     scores: Any = nw.from_native(posterior.predict_proba(table))
-    if taken := [name for name in scores.collect_schema().names() if name.casefold() == "prediction"]:
-        raise ValueError(f"the table has a column {taken[0]!r} already: rename it, since the predictions get this name")
+    require_new_columns(scores.collect_schema().names(), ["prediction"])
     proba = [nw.col(f"proba_{label}") for label in posterior.classes]
     best, labels = nw.max_horizontal(*proba), posterior.classes.tolist()
     found = of_key(best, proba, labels, nw.lit(labels[-1]))

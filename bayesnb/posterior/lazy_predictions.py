@@ -359,7 +359,7 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
     labels = posterior.model.schema.classes.tolist()
     new = [f"proba_{label}" for label in labels] if method == "predict_proba" else ["prediction"]
     if is_dask(X):
-        _require_new(X.columns, new, any_case=False)
+        require_new_columns(X.columns, new, any_case=False)
         arguments = method, new, options
         like = _with_predictions(without_rows(X, True), posterior, *arguments)
         return X.map_partitions(_with_predictions, as_graph_value("posterior", posterior), *arguments, meta=like)
@@ -379,7 +379,7 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
     names = tuple(types.names())
     used = sorted({one.column for one in (*flat.scorer.code_readings, *flat.scorer.number_readings)})
     places = posterior.model.schema.locate(names, True, [used])
-    _require_new(names, new, any_case=not frame.implementation.is_polars())
+    require_new_columns(names, new, any_case=not frame.implementation.is_polars())
     columns = {at: LazyColumn(names[places[at]], types[names[places[at]]]) for at in used}
     query = _Query(flat.scorer, frame, columns)
     found = query.proba() if method == "predict_proba" else [query.prediction()]
@@ -392,14 +392,14 @@ def _with_predictions(frame: Any, posterior: Any, method: str, new: Sequence[str
     return frame.assign(**dict(zip(new, found.T if method == "predict_proba" else [found], strict=True)))
 
 
-def _require_new(names: Iterable[Any], new: Sequence[str], *, any_case: bool) -> None:
+def require_new_columns(names: Iterable[Any], new: Sequence[str], *, any_case: bool = True) -> None:
     """Raise ValueError if a new column has the name of another one; SQL takes capitals for small letters."""
-    taken = set()
+    taken: dict[Any, Any] = {}
     for name in (*names, *new):
         key = name.casefold() if any_case else name
         if key in taken and name in new:
             raise ValueError(
-                f"X has a column {name!r} already, or two classes have the name: rename or drop it, since the "
+                f"X has a column {taken[key]!r} already, or two classes have the name: rename or drop it, since the "
                 "predictions are a column of that name"
             )
-        taken.add(key)
+        taken[key] = name

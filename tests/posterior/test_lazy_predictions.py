@@ -354,7 +354,7 @@ def test_capitals_are_small_letters_to_sql():
     X = pl.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]})
     posterior = nb.fit(nb.Gaussian(), X, ["a", "a", "A", "A"])
     assert posterior.predict_proba(X.lazy()).collect().columns == ["x", "proba_A", "proba_a"]
-    with pytest.raises(ValueError, match="'proba_a' already, or two classes"):
+    with pytest.raises(ValueError, match="'proba_A' already, or two classes"):
         posterior.predict_proba(lazily(X, "duckdb"))
 
 
