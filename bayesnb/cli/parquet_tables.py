@@ -8,7 +8,8 @@ from typing import Any
 import narwhals as nw
 import pandas as pd
 
-from bayesnb.data.lazy_table import lazy_parquet, sampled
+from bayesnb.data.lazy_cells import of_key
+from bayesnb.data.lazy_table import lazy_parquet, sample_lazy
 from bayesnb.posterior.posterior import Posterior
 
 
@@ -17,7 +18,7 @@ def is_parquet(path: Any) -> bool:
     return str(path).endswith((".parquet", ".pq"))
 
 
-def opened_parquet(files: str, options: Sequence[Any] = ()) -> Any:
+def opened_parquet(files: str, options: Sequence[Any]) -> Any:
     """A lazy table of Parquet files.
 
     Parameters
@@ -49,7 +50,7 @@ def labelled_sample(table: Any, target: str) -> tuple[Any, pd.DataFrame, pd.Seri
     if target in frame.collect_schema():  # else the sample names it
         frame = frame.filter(~nw.col(target).is_null())
     labelled = frame.to_native()
-    features, labels, _ = sampled(labelled, target)
+    features, labels, _ = sample_lazy(labelled, target)
     return labelled, nw.from_native(features).to_pandas(), pd.Series(labels, name=target)
 
 
@@ -67,10 +68,8 @@ def write_predictions(posterior: Posterior, table: Any, out: Path) -> None:
     if taken := [name for name in scores.collect_schema().names() if name.casefold() == "prediction"]:
         raise ValueError(f"the table has a column {taken[0]!r} already: rename it, since the predictions get this name")
     proba = [nw.col(f"proba_{label}") for label in posterior.classes]
-    best = nw.max_horizontal(*proba)
-    found = nw.lit(posterior.classes.tolist()[-1])
-    for label, own in reversed([*zip(posterior.classes.tolist(), proba, strict=True)]):
-        found = nw.when(own == best).then(nw.lit(label)).otherwise(found)
+    best, labels = nw.max_horizontal(*proba), posterior.classes.tolist()
+    found = of_key(best, proba, labels, nw.lit(labels[-1]))
     found = nw.when(~best.is_null()).then(found)  # a row with a number that its family does not hold has none
     made = out.with_name(f".{out.name}.part")
     try:

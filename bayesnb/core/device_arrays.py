@@ -1,5 +1,6 @@
 """Arrays of JAX on a device from which NumPy reads nothing without a copy."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Self
 
@@ -8,13 +9,9 @@ import numpy as np
 from bayesnb.core.checking import is_jax, is_traced
 from bayesnb.core.deferred import jax, jnp
 
-NUMBERS = 2**19, 2**24
+PIECE_SIZES = 2**19, 2**24
 """Numbers of cells that are computed at a time on a CPU, so that they stay near its cache, and on other devices, so
 that each operation takes longer than its start."""
-
-NO_WAY = TypeError, ValueError, AttributeError, NotImplementedError
-"""Errors where a formula of a family needs numbers, or a device has no way. The host then computes, and raises its own
-error if something is wrong."""
 
 
 def is_concrete(x: Any) -> bool:
@@ -32,6 +29,19 @@ def host_device() -> Any:
     try:
         return jax.local_devices(backend="cpu")[0]
     except RuntimeError:
+        return None
+
+
+def result_on_device(function: Callable[[], Any]) -> Any:
+    """What a function finds on a device; None where the host has to compute it.
+
+    That is where a formula of a family needs numbers, or a device has no way. The host then raises its own error if
+    something is wrong.
+    """
+    try:
+        with jax.enable_x64(True):
+            return function()
+    except (TypeError, ValueError, AttributeError, NotImplementedError):
         return None
 
 

@@ -69,12 +69,8 @@ def _spread(value: Any, wide: int) -> Sequence[Any]:
     return [float(number) for number in np.broadcast_to(value, (wide,))]
 
 
-def _method(name: str) -> Callable[[nw.Expr], nw.Expr]:
-    return operator.methodcaller(name)
-
-
 def _of_each(name: str) -> Callable[[Columns], Columns]:
-    return lambda x: x.each(_method(name))
+    return lambda x: x.each(operator.methodcaller(name))
 
 
 UFUNCS: dict[str, Callable[..., Any]] = {
@@ -82,8 +78,8 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "subtract": operator.sub,
     "multiply": operator.mul,
     "divide": operator.truediv,
-    "absolute": _method("abs"),
-    "rint": _method("round"),
+    "absolute": nw.Expr.abs,
+    "rint": nw.Expr.round,
     "isfinite": lambda cell: cell.abs() < np.inf,
 }
 """What NumPy's functions are for expressions, where formulas call them by name."""
@@ -115,9 +111,19 @@ def _larger_of(one: Any, other: Any) -> Columns:
 
 def place_among(edges: Iterable[float], cell: nw.Expr, side: str = "right") -> nw.Expr:
     """How many edges are at or below a cell, as `numpy.searchsorted` gives it; null for a missing cell."""
-    beyond = operator.ge if side == "right" else operator.gt
-    none = nw.when(~cell.is_null()).then(nw.lit(0.0))
-    return reduce(operator.add, (beyond(cell, float(edge)).cast(nw.Float64) for edge in edges), none)
+    edges = [float(edge) for edge in edges]
+    places = [float(place) for place in range(len(edges) + 1)]
+    return nw.when(~cell.is_null()).then(item_between(edges, cell, places, side))
+
+
+def item_between(edges: Sequence[float], cell: nw.Expr, items: Sequence[Any], side: str = "right") -> nw.Expr:
+    """The item at the place of a cell among ascending edges, by a binary search; any item for a missing cell."""
+    if not edges:
+        return nw.lit(items[0])
+    middle = len(edges) // 2
+    low = cell < edges[middle] if side == "right" else cell <= edges[middle]
+    below = item_between(edges[:middle], cell, items[: middle + 1], side)
+    return nw.when(low).then(below).otherwise(item_between(edges[middle + 1 :], cell, items[middle + 1 :], side))
 
 
 def _asarray(value: Any, dtype: Any = None) -> Any:
@@ -147,7 +153,7 @@ Columns.array_library = (
         searchsorted=lambda edges, x, side="left": x.each(lambda e: place_among(edges, e, side)),
         isnan=_of_each("is_null"),
         maximum=_larger_of,
-        log1p=lambda x: (1.0 + x).each(_method("log")),
+        log1p=lambda x: (1.0 + x).each(nw.Expr.log),
         **{name: _of_each(name) for name in ("log", "exp", "sqrt", "abs", "sin", "cos", "floor")},
     ),
     _Library(),

@@ -7,6 +7,7 @@ from typing import Any
 
 import narwhals as nw
 
+from bayesnb.data.column_expressions import item_between
 from bayesnb.data.tables import TEXT
 from bayesnb.serve.scorer import Reading
 
@@ -16,24 +17,15 @@ from bayesnb.serve.scorer import Reading
 
 
 def of_key(x: nw.Expr, keys: Iterable[Any], values: Iterable[Any], other: nw.Expr) -> nw.Expr:
-    """The value of the key that x equals, by comparisons one after another."""
+    """The value of the first key that x equals, by comparisons one after another. Both may be expressions."""
     for key, value in reversed([*zip(keys, values, strict=True)]):
-        other = nw.when(x == key).then(nw.lit(value)).otherwise(other)
+        other = nw.when(x == key).then(value if isinstance(value, nw.Expr) else nw.lit(value)).otherwise(other)
     return other
-
-
-def _of_interval(x: nw.Expr, edges: Sequence[float], values: Sequence[Any]) -> nw.Expr:
-    """The value whose place is how many of some ascending edges are not above x, by a binary search."""
-    if not edges:
-        return nw.lit(values[0])
-    middle = len(edges) // 2
-    below, above = (edges[:middle], values[: middle + 1]), (edges[middle + 1 :], values[middle + 1 :])
-    return nw.when(x < edges[middle]).then(_of_interval(x, *below)).otherwise(_of_interval(x, *above))
 
 
 def bins_as_codes(x: nw.Expr, edges: Sequence[float], lowest: float | None = None) -> nw.Expr:
     """`codes_in_bins` of a column without NaN; `lowest` is the least of whole numbers each of which is a bin."""
-    found = _of_interval(x, edges, range(len(edges) + 1)) if lowest is None else (x - lowest).cast(nw.Int64)
+    found = item_between(edges, x, range(len(edges) + 1)) if lowest is None else (x - lowest).cast(nw.Int64)
     return nw.when(x.is_null()).then(nw.lit(len(edges) + 1)).otherwise(found)
 
 
@@ -74,7 +66,7 @@ def with_looked_up(frame: Any, items: Mapping[str, Look], places: Mapping[str, L
         return nw.from_native(native.withColumns(new))
     for name, (at, own) in items.items():
         x, keys = nw.col(at), range(len(own))
-        new[name] = x.replace_strict([*keys], own) if kind.is_polars() else _of_interval(x, keys[1:], own)
+        new[name] = x.replace_strict([*keys], own) if kind.is_polars() else item_between(keys[1:], x, own)
     for name, (at, own) in places.items():
         x, keys = nw.col(at), range(1, len(own) + 1)
         of_polars = kind.is_polars()
@@ -118,10 +110,18 @@ class LazyColumn:
         if dtype.is_float():
             self.cells = nw.when(~self.cells.is_nan()).then(self.cells)
 
+    def is_missing(self) -> nw.Expr:
+        """One for a missing cell, zero for others."""
+        return nw.when(self.cells.is_null()).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
+
+    def plain_numbers(self) -> nw.Expr | None:
+        """Cells as float64, missing ones null; None if the column holds no numbers."""
+        return self.cells.cast(nw.Float64) if self.dtype.is_numeric() or self.dtype == nw.Boolean else None
+
     def _made_of(self, reading: Reading) -> tuple[nw.Expr, Any]:
         """What a recipe makes of the cells, missing ones null, and its type: text, float64, or another one."""
         if reading.recipe == "missing":
-            return nw.when(self.cells.is_null()).then(nw.lit(1.0)).otherwise(nw.lit(0.0)), nw.Float64
+            return self.is_missing(), nw.Float64
         if reading.recipe == "date":
             if self.dtype not in (nw.Date, nw.Datetime):
                 raise TypeError(
@@ -131,8 +131,8 @@ class LazyColumn:
             return _part_of_date(self.cells, self.dtype, dict(reading.settings)["part"]).cast(nw.Float64), nw.Float64
         if self.dtype in TEXT:
             return self.cells.cast(nw.String), nw.String
-        if self.dtype.is_numeric() or self.dtype == nw.Boolean:
-            return self.cells.cast(nw.Float64), nw.Float64
+        if (numbers := self.plain_numbers()) is not None:
+            return numbers, nw.Float64
         return self.cells, self.dtype
 
     def numbers(self, reading: Reading) -> nw.Expr:

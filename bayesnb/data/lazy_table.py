@@ -1,7 +1,7 @@
 """Tables that an engine computes when it is asked: DuckDB, Polars lazy frames, Spark, Ibis."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from glob import escape
@@ -29,7 +29,7 @@ def is_lazy(table: Any) -> bool:
         return False
 
 
-def sampled(X: Any, y: Any, sample_weight: Any = None, seed: int = 0) -> tuple[Any, Any, Any]:
+def sample_lazy(X: Any, y: Any, sample_weight: Any = None, seed: int = 0) -> tuple[Any, Any, Any]:
     """Table, labels and weights of rows of a lazy table that are drawn at random; parameters as for `LazyTable`."""
     lazy = LazyTable(X, y, sample_weight)
     return lazy.parts_of(lazy.sample_of_every_class(seed))
@@ -48,23 +48,6 @@ def lazy_parquet(files: Sequence[Any]) -> Any:
     return None
 
 
-def lazy_frame(table: Any) -> nw.LazyFrame[Any]:
-    """A lazy table as a frame of narwhals.
-
-    Raises
-    ------
-    TypeError
-        If it is not lazy.
-    """
-    frame = nw.from_native(table, pass_through=True)
-    if not isinstance(frame, nw.LazyFrame):
-        raise TypeError(
-            f"the table is {a_type(table)}, which is not lazy: give a DuckDB relation, a Polars LazyFrame, a Spark "
-            "data frame or an Ibis table"
-        )
-    return frame
-
-
 # --------------------------------------------------------------------------------------------------
 # A lazy table with its labels and weights, of which counts are collected
 # --------------------------------------------------------------------------------------------------
@@ -75,8 +58,8 @@ CLASS, WEIGHT, ROWS = "__bayesnb_class", "__bayesnb_weight", "__bayesnb_rows"
 MOST_VALUES = 1_000_000
 """Most combinations of values that are collected."""
 
-QUERY_COLUMNS = 50
-"""Columns of one query of sums: wider queries take an engine of SQL more than their share of time."""
+QUERY_SUMS = 100
+"""Sums of one query: wider queries take an engine of SQL more than their share of time."""
 
 SAMPLE = 10_000
 """Rows of a sample. Weights of features from 2,000 rows cost up to .002 nats a row against those from all rows."""
@@ -84,8 +67,8 @@ SAMPLE = 10_000
 MOST_ADDED, ROWS_ADDED = 50, 20
 """Classes that a sample lacks of which rows are added, and so many rows of each."""
 
-type Question = tuple[nw.Expr, str]
-"""Cells and the aggregate of them by class that is asked for, ``"sum"``, ``"count"`` or ``"var"``."""
+type Question = tuple[nw.Expr, Callable[[nw.Expr], nw.Expr]]
+"""Cells and the aggregate of them by class that is asked for, such as `narwhals.Expr.sum`."""
 
 
 @contextmanager
@@ -197,11 +180,6 @@ class LazyTable:
         return read_labels(self.labels[CLASS].to_native(), len(self.labels)).classes()
 
     def __len__(self) -> int:
-        return self.num_rows
-
-    @cached_property
-    def num_rows(self) -> int:
-        """Number of rows."""
         return int(self.labels[ROWS].sum())
 
     @property
@@ -225,29 +203,32 @@ class LazyTable:
     def weight_of(self, cells: nw.Expr) -> Question:
         """The question of the weight of the cells that are not missing."""
         if self.weight is None:
-            return cells, "count"
-        return nw.when(~cells.is_null()).then(nw.col(WEIGHT)), "sum"
+            return cells, nw.Expr.count
+        return nw.when(~cells.is_null()).then(nw.col(WEIGHT)), nw.Expr.sum
 
     def sum_of(self, cells: nw.Expr) -> Question:
         """The question of the weighted sum of cells."""
-        return cells if self.weight is None else cells * nw.col(WEIGHT), "sum"
+        return cells if self.weight is None else cells * nw.col(WEIGHT), nw.Expr.sum
+
+    def variance_of(self, cells: nw.Expr) -> list[Question]:
+        """The question of the variance of unweighted cells, if the engine has stable ones."""
+        stable = self.frame.implementation in (nw.Implementation.DUCKDB, nw.Implementation.POLARS)
+        return [(cells, partial(nw.Expr.var, ddof=0))] if stable and self.weight is None else []
 
     def sums(self, questions: Sequence[Question], classes: np.ndarray) -> list[np.ndarray]:
         """The answer to each question, shape (classes,)."""
-        cells = {id(cell): cell for cell, _ in questions}
-        found: dict[Any, np.ndarray] = {}
-        for group in batched(cells, QUERY_COLUMNS):
-            asked = {f"{group.index(id(e))}_{how}": (id(e), how) for e, how in questions if id(e) in group}
-            own = [cells[key].alias(f"c{k}") for k, key in enumerate(group)]
-            counts = self._collected(partial(self._aggregated, own, asked), "sums")
-            found |= {key: self.by_class(counts, name, classes) for name, key in asked.items()}
-        return [found[id(cell), how] for cell, how in questions]
+        found = []
+        for group in batched(questions, QUERY_SUMS):
+            answers = self._collected(partial(self._answers, group), "sums")
+            found += [self.by_class(answers, f"c{k}", classes) for k, _ in enumerate(group)]
+        return found
 
-    def _aggregated(self, cells: Sequence[nw.Expr], asked: Iterable[str]) -> nw.DataFrame[Any]:
-        aggregates = [_aggregate(*name.split("_")).alias(name) for name in asked]
+    def _answers(self, questions: Sequence[Question]) -> nw.DataFrame[Any]:
+        cells = [cell.alias(f"c{k}") for k, (cell, _) in enumerate(questions)]
+        aggregates = [aggregate(nw.col(f"c{k}")) for k, (_, aggregate) in enumerate(questions)]
         return self._rows.select(CLASS, *cells).group_by(CLASS).agg(*aggregates).collect()
 
-    def counts(self, columns: Mapping[str, nw.Expr], who: str, made_by: Any = ()) -> nw.DataFrame[Any]:
+    def counts(self, columns: Mapping[str, nw.Expr], who: str, *, kept: bool = True) -> nw.DataFrame[Any]:
         """Each label with values that occur with it, in how many rows, and their weight.
 
         Parameters
@@ -255,40 +236,39 @@ class LazyTable:
         columns : mapping from name to expression
         who : str
             What needs them, for the error of more than `MOST_VALUES`.
-        made_by : hashable
-            What tells the expressions from the columns of their names; counts of the same are computed once.
+        kept : bool
+            Whether the next call with the same names has the same expressions, and gets the same counts.
         """
-        key = (*columns, made_by)
-        if key not in self._counts:
-            weight = [] if self.weight is None else [nw.col(WEIGHT)]
-            # By names of our own, because engines may read a dot in the name of a key as that of a table.
-            keys = {f"v{k}": name for k, name in enumerate(columns)}
-            values = [e.alias(key) for key, e in zip(keys, columns.values(), strict=True)]
-            sums = [nw.len().alias(ROWS), *(w.sum() for w in weight)]
+        names = tuple(columns)
+        if kept and names in self._counts:
+            return self._counts[names]
+        weight = [] if self.weight is None else [nw.col(WEIGHT)]
+        # By names of our own, because engines may read a dot in the name of a key as that of a table.
+        keys = {f"v{k}": name for k, name in enumerate(columns)}
+        values = [e.alias(key) for key, e in zip(keys, columns.values(), strict=True)]
+        sums = [nw.len().alias(ROWS), *(w.sum() for w in weight)]
 
-            def lines() -> Any:
-                rows = self._rows.select(CLASS, *weight, *values).group_by(CLASS, *keys)
-                return rows.agg(*sums).head(MOST_VALUES + 1).collect().rename(keys)
+        def lines() -> Any:
+            rows = self._rows.select(CLASS, *weight, *values).group_by(CLASS, *keys)
+            return rows.agg(*sums).head(MOST_VALUES + 1).collect().rename(keys)
 
-            found = self._collected(lines, f"the values of {listed(columns)}")
-            if len(found) > MOST_VALUES:
-                raise ValueError(
-                    f"{who} needs every value of {listed(columns)}, and X has more than {MOST_VALUES:,}: give these "
-                    "columns another family, or rows in memory, X.collect() or a sample of X"
-                )
-            self._counts[key] = found if weight else found.with_columns(nw.col(ROWS).cast(nw.Float64).alias(WEIGHT))
-        return self._counts[key]
+        found = self._collected(lines, f"the values of {listed(columns)}")
+        if len(found) > MOST_VALUES:
+            raise ValueError(
+                f"{who} needs every value of {listed(columns)}, and X has more than {MOST_VALUES:,}: give these "
+                "columns another family, or rows in memory, X.collect() or a sample of X"
+            )
+        if not weight:
+            found = found.with_columns(nw.col(ROWS).cast(nw.Float64).alias(WEIGHT))
+        if kept:
+            self._counts[names] = found
+        return found
 
     def first(self, cells: nw.Expr, where: nw.Expr) -> float:
         """One of the cells at which a condition holds; NaN if it is missing."""
         found = self._collected(lambda: self._rows.filter(where).select(cell=cells).head(1).collect(), "a cell")
         cell = found["cell"].to_list()[0]
         return np.nan if cell is None else float(cell)
-
-    @property
-    def has_variances(self) -> bool:
-        """Whether the engine has stable variances of unweighted rows."""
-        return self.weight is None and self.frame.implementation in (nw.Implementation.DUCKDB, nw.Implementation.POLARS)
 
     # ---- rows
 
@@ -331,10 +311,10 @@ class LazyTable:
 
         The same seed gives the same rows where the engine reads them in the same order.
         """
-        if self.num_rows <= SAMPLE:
+        if len(self) <= SAMPLE:
             return self._collected(self.frame.collect, "its rows")
         native = nw.to_native(self.frame)
-        share = min(1.0, (SAMPLE + 4 * SAMPLE**0.5) / self.num_rows)
+        share = min(1.0, (SAMPLE + 4 * SAMPLE**0.5) / len(self))
         draw: dict[str, Callable[[], Any]] = {
             "DUCKDB": lambda: native.query(
                 "__rows", f"SELECT * FROM __rows USING SAMPLE reservoir({SAMPLE} ROWS) REPEATABLE ({seed})"
@@ -355,15 +335,10 @@ class LazyTable:
     def _polars_sample(self, native: Any, seed: int) -> Any:
         import polars as pl
 
-        chosen = np.random.default_rng(seed).choice(self.num_rows, SAMPLE, replace=False)
+        chosen = np.random.default_rng(seed).choice(len(self), SAMPLE, replace=False)
         rows = native.with_row_index("__row").filter(pl.col("__row").is_in(np.sort(chosen).tolist())).drop("__row")
         return rows.collect(engine="streaming")
 
     def without_rows(self) -> Any:
         """A table in memory with the columns and no row."""
         return self._collected(self.frame.select(*self.names).head(0).collect, "its columns").to_native()
-
-
-def _aggregate(place: str, how: str) -> nw.Expr:
-    cells = nw.col(f"c{place}")
-    return cells.var(ddof=0) if how == "var" else getattr(cells, how)()

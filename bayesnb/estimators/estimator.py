@@ -318,7 +318,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         if self._label_scores is None:
             raise ValueError(NO_SCORES)
         table = X if self._gives_table(X, "predict_proba") else self.checked_table(X)
-        proba = proba_in_memory(predictor, table, "predict_set")
+        proba = proba_in_memory(predictor, table)
         return self._label_scores.sets(proba, self.classes_, coverage, by_class=by_class, empty=empty)
 
     def predict_interval(self, X: Any, *, prob: float = 0.89, num_draws: int | None = None) -> np.ndarray:

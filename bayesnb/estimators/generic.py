@@ -22,9 +22,7 @@ from bayesnb.inference.fit import fit
 from bayesnb.inference.sources import (
     is_elsewhere,
     is_long_on_device,
-    read_device,
     read_elsewhere,
-    sample_device,
     sample_elsewhere,
 )
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, read_for
@@ -208,15 +206,14 @@ class NaiveBayesClassifier(Estimator):
         of_device = self.unlabelled is None and is_long_on_device(X)
         if not (of_device or is_elsewhere(X)):
             return super().fit(X, y, sample_weight, feature_names=feature_names)
-        sample, read = (sample_device, read_device) if of_device else (sample_elsewhere, read_elsewhere)
         with self._all_or_nothing():
             self._kept = None
-            rows, given, weight = sample(X, y, sample_weight, self._key())
+            rows, given, weight = sample_elsewhere(X, y, sample_weight, self._key())
             table = with_names(self._read(rows, reset=True), feature_names)
             labels = check_labels(given, table.num_rows).data
             self._check_weighing()
             model, check = self._model(table, labels, weight), self._inference().check
-            problem = read(model, X, y, sample_weight, None, check, feature_names)
+            problem = read_elsewhere(model, X, y, sample_weight, None, check, feature_names)
             self.classes_ = check_classes(problem.model.schema.classes, self.unlabelled)
             warn_of_classes(self.classes_)
             self._settle(problem)

@@ -13,12 +13,12 @@ from bayesnb.core.checking import a_type, as_path, whole_number
 from bayesnb.core.running import progress_bar
 from bayesnb.data.labels import Found
 from bayesnb.data.lazy_table import lazy_parquet
-from bayesnb.data.read import read_rows
+from bayesnb.data.read import Rows, read_rows
 from bayesnb.families.family import Family
 from bayesnb.families.hyperparameters import keeps_others
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, conditioned
-from bayesnb.inference.sources import Batch, count_batches, find, naming_errors, read_by_engine
+from bayesnb.inference.sources import Batch, count_batches, naming_errors, read_by_engine
 from bayesnb.model.blocks import categorical_columns
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model, read_for
@@ -30,10 +30,16 @@ from bayesnb.posterior.posterior import Posterior
 # --------------------------------------------------------------------------------------------------
 
 
+def _find(schema: OpenSchema, where: str, rows: Rows) -> Found:
+    """The labels and categories of a batch, as far as they are not known."""
+    with naming_errors(where):
+        return schema.find(rows)
+
+
 def _find_all(schema: OpenSchema, read: Callable[[str], Iterable[Batch]]) -> Found:
     """Whatever the schema lacks, from one pass over all batches; `read` is told the purpose of the pass."""
     batches = () if schema.complete else read("categories")
-    return sum((find(schema, *batch) for batch in batches), start=Found())
+    return sum((_find(schema, *batch) for batch in batches), start=Found())
 
 
 def _with_progress(asked: bool | None, what: str, batches: Iterable[Batch], total: int | None) -> Iterator[Batch]:
@@ -127,7 +133,7 @@ def fit_batches(
         return _with_progress(progress, what, begun.pop() if begun else begin(), None)
 
     if isinstance(batches, Iterator) and not schema.complete:
-        _require_one_pass(schema, found := find(schema, *first))
+        _require_one_pass(schema, found := _find(schema, *first))
     else:
         found = _find_all(schema, read)
     problem = count_batches(schema, found, read("statistics"), inference.check)

@@ -18,7 +18,7 @@ from bayesnb.core.deferred import pd
 from bayesnb.core.device_arrays import lies_on_device
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found
-from bayesnb.data.lazy_table import SAMPLE, WEIGHT, LazyTable, is_lazy, sampled
+from bayesnb.data.lazy_table import SAMPLE, WEIGHT, LazyTable, is_lazy, sample_lazy
 from bayesnb.data.read import (
     Rows,
     as_graph_value,
@@ -58,21 +58,6 @@ def naming_errors(where: str) -> Iterator[None]:
         if type(error) not in (TypeError, ValueError):
             raise
         raise type(error)(f"{where}: {error}") from error
-
-
-def find(schema: OpenSchema, where: str, rows: Rows) -> Found:
-    """The labels and categories of a batch, as far as they are not known."""
-    with naming_errors(where):
-        return schema.find(rows)
-
-
-def _count(model: BoundModel, where: str, rows: Rows) -> Counted | None:
-    """Statistics of a batch under a bound model; None if it has no rows."""
-    if not len(rows):
-        return None
-    with naming_errors(where):
-        coded = rows.of_classes(model.schema.classes)
-        return model.read(coded.table).count(coded.codes, coded.weights, adds=True)
 
 
 def empty_problem(model: BoundModel, *, growing: bool) -> Problem:
@@ -115,22 +100,7 @@ def is_long_on_device(X: Any) -> bool:
     return lies_on_device(X) and X.ndim == 2 and len(X) > SAMPLE
 
 
-def read_device(
-    model: Model,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    classes: Any,
-    check: Callable[[Problem], None],
-    feature_names: Any = None,
-) -> Problem:
-    """The problem of an array on a device, as `read_elsewhere` has it."""
-    rows = read_for(model, X, y, sample_weight, feature_names)
-    schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
-    return count_batches(schema, schema.find(rows), [("X", rows)], check)
-
-
-def sample_device(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
+def _sample_device(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
     """Cells, labels and weights of `SAMPLE` rows of an array on a device, drawn at random."""
     rows: Any = read_rows(X, y, sample_weight)
     some = rows.take(np.sort(random_generator(key).choice(len(rows), SAMPLE, replace=False)))
@@ -161,9 +131,9 @@ def read_elsewhere(
     Parameters
     ----------
     model : NaiveBayes or BoundModel
-    X : Dask array or data frame, or lazy table, shape (rows, columns)
-    y : str, or Dask array or series of shape (rows,)
-    sample_weight : str, or Dask array or series of shape (rows,), optional
+    X : Dask array or data frame, lazy table, or long array on a device, shape (rows, columns)
+    y : str, or Dask or other array of shape (rows,)
+    sample_weight : str, or Dask or other array of shape (rows,), optional
     classes : sequence or int, optional
     check : callable
         Gets the problem before the statistics are counted, and may raise an error.
@@ -174,19 +144,37 @@ def read_elsewhere(
     ValueError, TypeError
         As for `fit`, naming the partition of a Dask collection, and of a lazy table the column.
     """
+    if is_long_on_device(X):
+        rows = read_for(model, X, y, sample_weight, feature_names)
+        schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
+        return count_batches(schema, schema.find(rows), [("X", rows)], check)
     if is_dask(X) or is_dask(y):
-        return _read_dask(model, X, y, sample_weight, classes, check, feature_names)
-    if feature_names is not None:
-        raise ValueError("feature_names is given, and the columns of a lazy table have names: leave it out")
-    if y is None:
-        raise ValueError("y is None, and X is a lazy table: name the column of its labels")
-    lazy = LazyTable(X, y, sample_weight, model.features)
-    schema = OpenSchema.of(model, lazy.names, True, classes)
-    bound = schema.bind(find_in_lazy(schema, lazy))
+        problem, unseen = _read_dask(model, X, y, sample_weight, classes, check, feature_names)
+    else:
+        if feature_names is not None:
+            raise ValueError("feature_names is given, and the columns of a lazy table have names: leave it out")
+        if y is None:
+            raise ValueError("y is None, and X is a lazy table: name the column of its labels")
+        lazy = LazyTable(X, y, sample_weight, model.features)
+        problem, unseen = _read_lazy(OpenSchema.of(model, lazy.names, True, classes), lazy, check)
+    warn_unseen(unseen)
+    return problem
+
+
+def _read_lazy(schema: OpenSchema, lazy: LazyTable, check: Callable[[Problem], None]) -> tuple[Problem, Unseen]:
+    return _counted_problem(schema, find_in_lazy(schema, lazy), check, partial(count_lazy, lazy=lazy))
+
+
+def _counted_problem(
+    schema: OpenSchema, found: Found, check: Callable[[Problem], None], count: Callable[[BoundModel], Counted | None]
+) -> tuple[Problem, Unseen]:
+    """The problem of all rows, which `count` counts under the bound model, and the values that it has not seen."""
+    bound = schema.bind(found)
     check(empty_problem(bound, growing=schema.growing))
-    counted = count_lazy(bound, lazy)
-    warn_unseen(counted.unseen)
-    return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
+    if (counted := count(bound)) is None:
+        raise ValueError("X has no rows: give at least one")
+    problem = Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
+    return problem, counted.unseen
 
 
 LONG = 20_000
@@ -223,11 +211,8 @@ def read_by_engine(
         lazy = LazyTable(X, y, sample_weight, model.features)
         schema = OpenSchema.of(model, lazy.names, True, classes)
         if not schema.seen_columns and not schema.in_bins:
-            bound = schema.bind(find_in_lazy(schema, lazy))
-            check(empty_problem(bound, growing=schema.growing))
-            counted = count_lazy(bound, lazy)
-            if not counted.unseen:
-                return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
+            problem, unseen = _read_lazy(schema, lazy, check)
+            return None if unseen else problem
     return None
 
 
@@ -243,31 +228,11 @@ def _read_dask(
     sample_weight: Any,
     classes: Any,
     check: Callable[[Problem], None],
-    feature_names: Any = None,
-) -> Problem:
-    """The problem of a Dask array or data frame, whose statistics are counted where its partitions are.
+    feature_names: Any,
+) -> tuple[Problem, Unseen]:
+    """As `_counted_problem`, of a Dask array or data frame, whose statistics are counted where its partitions are.
 
-    Parameters
-    ----------
-    model : NaiveBayes or BoundModel
-    X : Dask array or data frame, shape (rows, columns)
-    y : str, or Dask array or series of shape (rows,)
-        In the partitions of X.
-    sample_weight : Dask array or series, shape (rows,), optional
-        In the partitions of X.
-    classes : sequence or int, optional
-    check : callable
-        Gets the problem before the statistics are counted, and may raise an error.
-    feature_names : sequence, shape (columns,), optional
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    ValueError, TypeError
-        As for `fit`, naming the partition, counted from 0; or if X, y and weights are not partitioned alike.
+    Errors name the partition, counted from 0; or that X, y and weights are not partitioned alike.
     """
     X, y, sample_weight = _taken_apart(X, y, sample_weight, model.features)
     X, named = _require_same_partitions(X, y, sample_weight)
@@ -275,14 +240,23 @@ def _read_dask(
     schema = OpenSchema.of(model, table.names, table.named, classes)
     found, others = Found(), (y, sample_weight)
     if not schema.complete:
-        found = _fold_partitions(partial(_of_partition, find, schema), X[schema.open_names] if named else X, *others)
-    bound = schema.bind(found)
-    check(empty_problem(bound, growing=schema.growing))
-    counted = _fold_partitions(partial(_of_partition, _count, bound), X[schema.used_names] if named else X, *others)
-    if counted is None:
-        raise ValueError("X has no rows: give at least one")
-    warn_unseen(counted.unseen)
-    return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
+        found = _fold_partitions(partial(_find_in_partition, schema), X[schema.open_names] if named else X, *others)
+
+    def count(bound: BoundModel) -> Counted | None:
+        return _fold_partitions(partial(_count_partition, bound), X[schema.used_names] if named else X, *others)
+
+    return _counted_problem(schema, found, check, count)
+
+
+def _find_in_partition(schema: OpenSchema, partition: int, parts: tuple[Any, ...]) -> Found:
+    return schema.find(read_rows(*parts).counting())
+
+
+def _count_partition(model: BoundModel, partition: int, parts: tuple[Any, ...]) -> Counted | None:
+    if not len(rows := read_rows(*parts).counting()):
+        return None
+    coded = rows.of_classes(model.schema.classes)
+    return model.read(coded.table).count(coded.codes, coded.weights, adds=True)
 
 
 @dataclass(frozen=True)
@@ -303,8 +277,7 @@ class _Sample:
     @classmethod
     def of(cls, seeds: np.ndarray, partition: int, parts: tuple[Any, ...]) -> "_Sample | None":
         """A sample of the rows of a partition; None if it has none."""
-        with naming_errors(f"partition {partition}"):
-            size = len(read_rows(*parts))
+        size = len(read_rows(*parts))
         number = np.random.default_rng(seeds[partition]).random(size)
         return cls(number, parts).smallest() if size else None
 
@@ -326,17 +299,14 @@ def _stacked_partitions(one: Any, other: Any) -> Any:
 
 
 def sample_elsewhere(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
-    """Table, labels and weights of at most `SAMPLE` rows of a table whose rows are elsewhere, drawn at random."""
-    if is_dask(X) or is_dask(y):
-        return sample_dask(X, y, sample_weight, key)
-    return sampled(X, y, sample_weight, int(random_generator(key).integers(2**31)))
+    """Table, labels and weights of at most `SAMPLE` rows of a table whose rows are elsewhere, drawn at random.
 
-
-def sample_dask(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
-    """Table, labels and weights of at most `SAMPLE` rows of a Dask table, drawn at random while the table is read.
-
-    Parameters and errors as for `_read_dask`.
+    Parameters and errors as for `read_elsewhere`.
     """
+    if is_long_on_device(X):
+        return _sample_device(X, y, sample_weight, key)
+    if not (is_dask(X) or is_dask(y)):
+        return sample_lazy(X, y, sample_weight, int(random_generator(key).integers(2**31)))
     X, y, sample_weight = _taken_apart(X, y, sample_weight)
     X, _ = _require_same_partitions(X, y, sample_weight)
     seeds = random_generator(key).integers(2**63, size=len(delayed_partitions(X)))
@@ -389,13 +359,13 @@ def _require_same_partitions(X: Any, y: Any, sample_weight: Any) -> tuple[Any, b
 
 
 def _fold_partitions(function: Callable, X: Any, y: Any, sample_weight: Any) -> Any:
-    """Sum over partitions of a function of the partition's number, X, y and weights; None counts as no rows.
+    """Sum over partitions of a function of the partition's number and its X, y and weights; None counts as no rows.
 
     Dask adds neighbours in pairs, on the workers.
     """
     from dask import delayed
 
-    shared = as_graph_value("function", function)
+    shared = as_graph_value("function", partial(_of_partition, function))
     task, add = delayed(call, pure=False), delayed(_add, pure=False)
     level = [task(shared, i, piece) for i, piece in enumerate(_pieces(X, y, sample_weight))]
     while len(level) > 1:
@@ -413,10 +383,9 @@ def _pieces(X: Any, y: Any, sample_weight: Any) -> Iterable[Any]:
     return whole.simplify().to_delayed(optimize_graph=False)
 
 
-def _of_partition(function: Callable, about: Any, number: int, given: tuple[Any, ...]) -> Any:
-    with naming_errors(where := f"partition {number}"):
-        rows = read_rows(*given).counting()
-    return function(about, where, rows)
+def _of_partition(function: Callable, partition: int, parts: tuple[Any, ...]) -> Any:
+    with naming_errors(f"partition {partition}"):
+        return function(partition, parts)
 
 
 def _add(one: Any, other: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesnb.core.cells import ACCURATE_COUNT, LARGEST_COUNT, LARGEST_NUMBER, OTHER
 from bayesnb.core.deferred import constraints, jax, jnp
-from bayesnb.core.device_arrays import NO_WAY, NUMBERS, DeviceArray
+from bayesnb.core.device_arrays import PIECE_SIZES, DeviceArray, result_on_device
 from bayesnb.core.number_form import is_number
 from bayesnb.data.derived import ArrangedTable
 from bayesnb.data.schema import Schema
@@ -190,20 +190,20 @@ class RowsOnDevice:
             return values.array
         return self.rows.beside(values, np.int32 if values.dtype.kind in "iu" else np.float64).array
 
-    def size(self, width: int) -> int:
+    def piece_size(self, width: int) -> int:
         """Rows of a piece, where each needs `width` numbers."""
         (device,) = self.rows.array.devices()
-        return max(1, NUMBERS[device.platform != "cpu"] // width)
+        return max(1, PIECE_SIZES[device.platform != "cpu"] // width)
 
     def count(self, blocks: Sequence[Block], codes: Any, weights: Any, num_classes: int) -> ModelStatistics | None:
         """The statistics of the rows, as `Chunks.count` has them; None if the host has to count."""
         whole = tuple(block.whole_rows for block in blocks)
-        size = self.size(num_classes + sum(len(block.columns) for block in blocks))
+        size = self.piece_size(num_classes + sum(len(block.columns) for block in blocks))
         families = [block.family for block in blocks]
-        try:
-            with jax.enable_x64(True):
-                given = self.rows.array, self.beside(codes), None if weights is None else self.beside(weights)
-                found = count_on_device(self.read, families, whole, num_classes, size, *given)
-        except NO_WAY:
-            return None
+
+        def count() -> Any:
+            given = self.rows.array, self.beside(codes), None if weights is None else self.beside(weights)
+            return count_on_device(self.read, families, whole, num_classes, size, *given)
+
+        found = result_on_device(count)
         return None if found is None else ModelStatistics(ClassCounts(found[0]), tuple(found[1]))

@@ -4,10 +4,10 @@ Cells of numbers become expressions, and each need the sums of some of them. Wha
 text and log-gamma functions, is counted by value: each value that occurs is then a row of its weight on the host.
 """
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce, singledispatchmethod
-from itertools import batched, chain, combinations_with_replacement, islice
+from itertools import batched, chain, islice
 from operator import add, and_
 from typing import Any
 
@@ -27,7 +27,7 @@ from bayesnb.core.cells import (
 from bayesnb.core.deferred import in_float64
 from bayesnb.data.column_expressions import Columns, NoExpressionError, place_among
 from bayesnb.data.labels import Found
-from bayesnb.data.lazy_cells import of_key
+from bayesnb.data.lazy_cells import LazyColumn, of_key
 from bayesnb.data.lazy_table import CLASS, ROWS, WEIGHT, LazyTable, Question, without_rows_in_errors
 from bayesnb.data.read import Rows, as_table, read_rows
 from bayesnb.data.tables import FrameTable
@@ -129,11 +129,11 @@ def count_lazy(model: BoundModel, lazy: LazyTable) -> Counted:
         what a family needs.
     """
     counter = _Counter(model, lazy)
-    asking = _together([counter.block(block) for block in model.blocks])
+    counts_of_blocks = _together([counter.count_block(block) for block in model.blocks])
     answers = None
     try:
         while True:
-            answers = lazy.sums(asking.send(answers), model.schema.classes)
+            answers = lazy.sums(counts_of_blocks.send(answers), model.schema.classes)
     except StopIteration as done:
         statistics = ModelStatistics(ClassCounts(counter.class_weights), tuple(done.value))
     return Counted(statistics, {column: cells for column, cells in counter.unseen.items() if cells}, lazy.weighted)
@@ -165,58 +165,55 @@ class _Counter:
         self.class_weights = lazy.by_class(lazy.labels, ROWS if lazy.weight is None else WEIGHT, self.classes)
         self.unseen: dict[Any, dict[Any, int]] = {}
 
-    def block(self, block: Block) -> Asking:
+    def count_block(self, block: Block) -> Asking:
         """The statistics of a block."""
-        if (cells := self._numbers(block)) is None:
+        if (cells := self._cells_as_numbers(block)) is None:
             yield []
-            return self._counted_by_value(block)
+            return self._count_by_value(block)
         try:
-            return (yield from self._summed(block, cells))
+            return (yield from self._count_by_sums(block, cells))
         except NotImplementedError:
-            return self._counted_by_value(block)
+            return self._count_by_value(block)
 
     # ---- cells of numbers as expressions
 
     def _name(self, position: int) -> str:
         return self.lazy.names[self.places[position]]
 
-    def _numbers(self, block: Block) -> Columns | None:
+    def _cells_as_numbers(self, block: Block) -> Columns | None:
         """The cells of a block; None if they are no numbers, or the family states no needs."""
-        cells = [cell for position in block.columns if (cell := self._number(position)) is not None]
+        cells = [cell for position in block.columns if (cell := self._cell_as_number(position)) is not None]
         return None if block.has_categories or len(cells) < len(block.columns) else Columns(cells)
 
-    def _number(self, position: int) -> nw.Expr | None:
+    def _cell_as_number(self, position: int) -> nw.Expr | None:
         name, derived = self._name(position), self.model.schema.derivation(position)
-        dtype, cell = self.lazy.schema[name], nw.col(self._name(position))
-        missing = cell.is_null() | cell.is_nan() if dtype.is_float() else cell.is_null()
+        column = LazyColumn(name, self.lazy.schema[name])
         if derived is not None and derived.recipe == "missing":
-            return missing.cast(nw.Float64)
-        if not (dtype.is_numeric() or dtype == nw.Boolean) or not (derived is None or derived.is_copy):
-            return None
-        return nw.when(~missing).then(cell.cast(nw.Float64)) if dtype.is_float() else cell.cast(nw.Float64)
+            return column.is_missing()
+        return column.plain_numbers() if derived is None or derived.is_copy else None
 
-    def _summed(self, block: Block, cells: Columns) -> Asking:
+    def _count_by_sums(self, block: Block, cells: Columns) -> Asking:
         tree = stated_needs(block.family)
         held = _formula(lambda x: held_by(x, block.family), cells).expressions
         columns = list(zip(cells.expressions, held, strict=True))
-        checks = [self._check(block, j, *column) for j, column in enumerate(columns)]
+        checks = [self._check_support(block, j, *column) for j, column in enumerate(columns)]
         kept = zip(columns, map(self._is_tolerant, block.labels), strict=True)
         checked = Columns(nw.when(own).then(cell) if tolerant else cell for (cell, own), tolerant in kept)
         if block.whole_rows:
             complete = reduce(and_, (~cell.is_null() for cell in checked.expressions))
             checked = checked.each(lambda cell: nw.when(complete).then(cell))
         made: dict[Any, Columns] = {None: checked}
-        asking = []
+        counts_of_needs = []
         for need in list_needs(tree):
             if need.of not in made:
                 made[need.of] = _formula(need.of, checked)
-            asking.append(self._asking(need, made[need.of], block))
-        _, results = yield from _together([_together(checks), _together(asking)])
+            counts_of_needs.append(self._count_need(need, made[need.of], block))
+        _, results = yield from _together([_together(checks), _together(counts_of_needs)])
         return fill_needs(tree, iter(results))
 
     # ---- cells outside the support
 
-    def _check(self, block: Block, j: int, cell: nw.Expr, held: nw.Expr) -> Asking:
+    def _check_support(self, block: Block, j: int, cell: nw.Expr, held: nw.Expr) -> Asking:
         """Refuse a column with cells outside the support, which is `held`, or note how many a tolerant one has."""
         family, label, too_large = block.family, block.labels[j], ~(cell.abs() <= LARGEST_NUMBER)
         tolerant, whole = self._is_tolerant(label), support_of(family) is NONNEGATIVE_INTEGER
@@ -224,7 +221,7 @@ class _Counter:
         if block.has_totals:  # a count vector has no gaps
             wrong = wrong | cell.is_null()
         asked = [wrong, *[away] * tolerant, *[cell > ACCURATE_COUNT] * whole]
-        found = iter((yield [(nw.when(which).then(nw.lit(1.0)), "sum") for which in asked]))
+        found = iter((yield [(nw.when(which).then(nw.lit(1.0)), nw.Expr.sum) for which in asked]))
         if next(found).any():
             value, name, where = self.lazy.first(cell, wrong), family.family_name, f"column {label!r}"
             if np.isnan(value):
@@ -245,41 +242,43 @@ class _Counter:
     # ---- needs
 
     @singledispatchmethod
-    def _asking(self, need: Need, cells: Columns, block: Block) -> Asking:
+    def _count_need(self, need: Need, cells: Columns, block: Block) -> Asking:
         raise NoExpressionError(type(need).__name__)
 
-    @_asking.register
+    @_count_need.register
     def _(self, need: RowWeight, cells: Columns, block: Block) -> Asking:
         if not block.whole_rows:
-            yield []
             return self.class_weights[:, None]
         return (yield from self._weights(Columns(cells.expressions[:1])))
 
-    @_asking.register
+    @_count_need.register
     def _(self, need: CellWeight, cells: Columns, block: Block) -> Asking:
         return (yield from self._weights(cells))
 
     def _weights(self, cells: Columns) -> Asking:
         return np.stack((yield [self.lazy.weight_of(cell) for cell in cells.expressions]), axis=-1)
 
-    @_asking.register
+    def _sums(self, cells: Columns) -> Asking:
+        return np.stack((yield [self.lazy.sum_of(cell) for cell in cells.expressions]), axis=-1)
+
+    @_count_need.register
     def _(self, need: Sums, cells: Columns, block: Block) -> Asking:
         try:
             terms = cells if need.terms is None else _formula(need.terms, cells)
         except NoExpressionError:
-            return (yield from self._by_value(need, cells, block))
-        each = [self._sum_of_term(term, cells, need.over_columns) for term in _tuple(terms)]
-        sums = yield from _together(each)
+            return (yield from self._count_need_by_value(need, cells, block))
+        each = terms if isinstance(terms, tuple) else (terms,)
+        sums = yield from _together([self._sum_of_term(term, cells, need.over_columns) for term in each])
         return sums[0] if len(sums) == 1 else np.stack(sums, axis=-1)
 
     def _sum_of_term(self, term: Any, cells: Columns, over_columns: bool) -> Asking:
         if isinstance(term, Columns):
-            found = np.stack((yield [self.lazy.sum_of(cell) for cell in term.expressions]), axis=-1)
+            found = yield from self._sums(term)
         else:
             found = (yield from self._weights(cells)) * term
         return found.sum(axis=-1, keepdims=True) if over_columns else found
 
-    @_asking.register
+    @_count_need.register
     def _(self, need: CentredSquares, cells: Columns, block: Block) -> Asking:
         each = [self._moments(cell) for cell in cells.expressions]
         columns = yield from _together(each)
@@ -287,58 +286,55 @@ class _Counter:
 
     def _moments(self, cell: nw.Expr) -> Asking:
         """Weight, mean and sum of squared deviations of a column, each (classes, 1)."""
-        questions = [self.lazy.weight_of(cell), self.lazy.sum_of(cell)]
-        found = yield [*questions, *[(cell, "var")] * self.lazy.has_variances]
-        n, mean = found[0], safe_ratio(found[1], found[0])
-        if self.lazy.has_variances and (mean**2 <= STEADY * found[2]).all():
-            return self._of_column(n, mean, n * found[2])
-        # A chain of many classes is slow: one number for all comes first, from which most means are not far.
-        middle = np.full_like(mean, safe_ratio(found[1].sum(), n.sum()))
+        n, total, *variance = yield [self.lazy.weight_of(cell), self.lazy.sum_of(cell), *self.lazy.variance_of(cell)]
+        mean = safe_ratio(total, n)
+        if variance and (mean**2 <= STEADY * variance[0]).all():
+            return self._of_one_column(n, mean, n * variance[0])
+        # A chain of 300 classes takes ninety times as long: one number for all comes first, from which most means are
+        # not far.
+        middle = np.full_like(mean, safe_ratio(total.sum(), n.sum()))
         for centre in [mean] if len(n) <= CHAIN else [middle, mean]:
-            deviation = cell - self._of_class(centre)
+            deviation = cell - self._number_of_class(centre)
             off, squares = yield [self.lazy.sum_of(deviation), self.lazy.sum_of(deviation * deviation)]
             shift = safe_ratio(off, n)
             ssd = squares - n * shift**2
             if (n * shift**2 <= NEAR * ssd).all():
                 break
-        return self._of_column(n, centre + shift, ssd)
+        return self._of_one_column(n, centre + shift, ssd)
 
     @staticmethod
-    def _of_column(*parts: np.ndarray) -> tuple[np.ndarray, ...]:
+    def _of_one_column(*parts: np.ndarray) -> tuple[np.ndarray, ...]:
         return tuple(part[:, None] for part in parts)
 
-    @_asking.register
+    @_count_need.register
     def _(self, need: CentredProducts, cells: Columns, block: Block) -> Asking:
-        n, *sums = yield [
-            self.lazy.weight_of(cells.expressions[0]),
-            *(self.lazy.sum_of(cell) for cell in cells.expressions),
-        ]
-        mean = safe_ratio(np.stack(sums, axis=-1), n[:, None])
-        away = [cell - self._of_class(mean[:, j]) for j, cell in enumerate(cells.expressions)]
-        pairs = list(combinations_with_replacement(range(len(away)), 2))
-        found = yield [self.lazy.sum_of(each) for each in (*away, *(away[i] * away[j] for i, j in pairs))]
-        products = np.zeros((len(n), len(away), len(away)))
-        for (i, j), product in zip(pairs, found[len(away) :], strict=True):
-            products[:, i, j] = products[:, j, i] = product
-        correction = safe_ratio(np.stack(found[: len(away)], axis=-1), n[:, None])
-        products -= n[:, None, None] * correction[:, :, None] * correction[:, None, :]
-        return scatter_beyond_rounding(n[:, None], mean + correction, products)
+        n, sums = yield from _together([self._weights(Columns(cells.expressions[:1])), self._sums(cells)])
+        mean = safe_ratio(sums, n)
+        away = [cell - self._number_of_class(mean[:, j]) for j, cell in enumerate(cells.expressions)]
+        i, j = np.triu_indices(len(away))
+        products = Columns(away[one] * away[other] for one, other in zip(i, j, strict=True))
+        off, sums = yield from _together([self._sums(Columns(away)), self._sums(products)])
+        scatter = np.zeros((len(n), len(away), len(away)))
+        scatter[:, i, j] = scatter[:, j, i] = sums
+        correction = safe_ratio(off, n)
+        scatter -= n[:, :, None] * correction[:, :, None] * correction[:, None, :]
+        return scatter_beyond_rounding(n, mean + correction, scatter)
 
-    def _of_class(self, numbers: np.ndarray) -> nw.Expr:
+    def _number_of_class(self, numbers: np.ndarray) -> nw.Expr:
         """The number of each row's class: a sum of which one term is not zero, because chains may not be long."""
         if (numbers == numbers[0]).all():
             return nw.lit(float(numbers[0]))
         pairs = zip(batched(self.classes.tolist(), CHAIN), batched(numbers.tolist(), CHAIN), strict=True)
         return reduce(add, (of_key(nw.col(CLASS), labels, values, nw.lit(0.0)) for labels, values in pairs))
 
-    @_asking.register(Frequencies)
-    @_asking.register(ValueCounts)
-    def _by_value(self, need: Need, cells: Columns, block: Block) -> Asking:
+    @_count_need.register(Frequencies)
+    @_count_need.register(ValueCounts)
+    def _count_need_by_value(self, need: Need, cells: Columns, block: Block) -> Asking:
         """A need of the values that occur, each a row of its weight on the host; needs of different columns add up."""
         yield []
         parts = []
         for j, cell in enumerate(cells.expressions):
-            counts = self.lazy.counts({"value": cell}, block.family.family_name, object())
+            counts = self.lazy.counts({"value": cell}, block.family.family_name, kept=False)
             x = _in_column(counts["value"].cast(nw.Float64).to_numpy(), j, len(cells.expressions))
             parts.append(count_on_host(replace(need, of=None), x, self._membership(counts)))
         return reduce(add, parts)
@@ -349,7 +345,7 @@ class _Counter:
         weights = counts[WEIGHT].to_numpy().astype(np.float64)
         return Membership.of(self.lazy.codes(counts, self.classes)[rows], weights[rows], len(self.classes))
 
-    def _counted_by_value(self, block: Block) -> Any:
+    def _count_by_value(self, block: Block) -> Any:
         """The statistics of a block, of whose cells, or rows if it is joint, each value is a row of its weight."""
         if block.is_joint:
             x, counts = self._values(block)
@@ -368,27 +364,27 @@ class _Counter:
         for position in block.columns:
             name = self._name(position)
             columns[name] = nw.col(name)
-            if position in schema.edges and (number := self._number(position)) is not None:
+            if position in schema.edges and (number := self._cell_as_number(position)) is not None:
                 columns[name] = place_among(schema.edges[position], number)
                 bins[position] = tuple(range(len(schema.categories[position])))
-        edges_of = tuple(schema.edges[position] for position in bins)
-        counts = self.lazy.counts(columns, f"{block.family.family_name} of {block.owner()}", edges_of)
+        counts = self.lazy.counts(columns, f"{block.family.family_name} of {block.owner()}", kept=not bins)
         if block.has_categories:
             counts = counts.filter(nw.col(WEIGHT) > 0)
         names = dict(zip(map(self._name, block.columns), schema.names(block.columns), strict=True))
         table = FrameTable(counts.select(*columns), tuple(names[name] for name in columns), named=True)
         # Places among edges are the categories 0, 1, ...
         categories = {**schema.categories, **bins}
-        known = replace(schema, named=True, categories=categories, edges=_without(schema.edges, bins))
+        edges = {position: own for position, own in schema.edges.items() if position not in bins}
+        known = replace(schema, named=True, categories=categories, edges=edges)
         description = self.model.description
         arranged = known.arrange(table, [block.columns], description.number_forms)
         with without_rows_in_errors():
             chunks = Chunks(known, (block,), arranged, description.outside_is_missing)
             (x,), unseen = chunks.encode(slice(0, len(counts)), compact=False)
-        self._note(unseen, counts, {names[name]: name for name in columns}, x)
+        self._note_unseen(unseen, counts, {names[name]: name for name in columns}, x)
         return x, counts
 
-    def _note(self, unseen: Any, counts: Any, name_of: Mapping[Any, str], x: np.ndarray) -> None:
+    def _note_unseen(self, unseen: Any, counts: Any, name_of: Mapping[Any, str], x: np.ndarray) -> None:
         """Note in how many rows the unseen values are; of numbers a column is encoded alone."""
         rows = counts[ROWS].to_numpy()
         for key, found in unseen.items():
@@ -415,16 +411,8 @@ def _formula(function: Any, cells: Columns) -> Any:
         raise NoExpressionError(str(error)) from error
 
 
-def _tuple(terms: Any) -> tuple[Any, ...]:
-    return terms if isinstance(terms, tuple) else (terms,)
-
-
 def _in_column(values: np.ndarray, j: int, wide: int) -> np.ndarray:
     """Values as the column j of a table that lacks all other cells, shape (values, wide)."""
     x = np.full((len(values), wide), np.nan)
     x[:, j] = values
     return x
-
-
-def _without(edges: Mapping[int, Any], positions: Iterable[int]) -> dict[int, Any]:
-    return {position: own for position, own in edges.items() if position not in {*positions}}

@@ -14,7 +14,7 @@ from bayesnb.core.deferred import dist, is_distribution, structure
 from bayesnb.core.number_form import NumberForm
 from bayesnb.core.printing import Code, Heading, Piece, Printed
 from bayesnb.data.derived import DerivedColumn
-from bayesnb.data.lazy_table import is_lazy, sampled
+from bayesnb.data.lazy_table import is_lazy, sample_lazy
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, parameter_names, with_hyperparameters
@@ -371,7 +371,7 @@ class NaiveBayes(Printed, Params):
                 "of the columns; give y, or leave the weights out"
             )
         if is_lazy(frame):
-            frame, y, sample_weight = sampled(frame, y, sample_weight)
+            frame, y, sample_weight = sample_lazy(frame, y, sample_weight)
         rows = read_rows(frame, y, sample_weight)
         columns = open_columns(rows.table, exclude, families, decimal)
         of_words = family_of_words(columns)

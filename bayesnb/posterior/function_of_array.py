@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesnb.core.checking import a_type, require_readable
 from bayesnb.core.deferred import jax, jit, jnp, map_tree, with_derivative
-from bayesnb.core.device_arrays import NO_WAY, NUMBERS
+from bayesnb.core.device_arrays import PIECE_SIZES, result_on_device
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.device_rows import cells_in_jax
 from bayesnb.model.reading import Chunks
@@ -116,7 +116,7 @@ def _row_values_and_slopes(of_rows: "jax.tree_util.Partial", numbers: int, rows:
 def _by_pieces(function: Callable[[Any], Any], numbers: int, rows: Any) -> Any:
     """A function of rows by pieces of them; the size of a piece follows the platform that runs it."""
     once = jax.jit(function)  # which is traced once for the same size
-    of_cpu, of_others = (partial(computed_in_pieces, once, max(1, most // numbers)) for most in NUMBERS)
+    of_cpu, of_others = (partial(computed_in_pieces, once, max(1, most // numbers)) for most in PIECE_SIZES)
     return jax.lax.platform_dependent(rows, cpu=of_cpu, default=of_others)
 
 
@@ -163,14 +163,13 @@ def log_joint_on_device(density: RowDensity, chunks: Chunks) -> np.ndarray | Non
     if (there := chunks.device_rows) is None:
         return None
     width = len(chunks.schema.source_columns) * len(chunks.schema.classes) * density.num_at_a_time
-    try:
-        with jax.enable_x64(True):
-            found = jax.device_get(
-                _log_joint_by_pieces(_of_rows(there.read, density), there.size(width), there.rows.array)
-            )
-    except NO_WAY:
-        return None
-    return None if np.isnan(found).any() else np.array(found)
+
+    def log_joint() -> Any:
+        of_rows = _of_rows(there.read, density)
+        return jax.device_get(_log_joint_by_pieces(of_rows, there.piece_size(width), there.rows.array))
+
+    found = result_on_device(log_joint)
+    return None if found is None or np.isnan(found).any() else np.array(found)
 
 
 @jit(static_argnums=1)

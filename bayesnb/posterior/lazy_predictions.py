@@ -12,7 +12,7 @@ from bayesnb.core.cells import LARGEST_NUMBER
 from bayesnb.core.checking import listed
 from bayesnb.core.plain_formulas import FROM, HIGHEST, log_correction, rest_by_series
 from bayesnb.data.lazy_cells import LazyColumn, bins_as_codes, computed_once, most_compared, of_key, with_looked_up
-from bayesnb.data.lazy_table import is_lazy, lazy_frame
+from bayesnb.data.lazy_table import is_lazy
 from bayesnb.data.read import as_graph_value, is_dask, map_partitions, without_rows
 from bayesnb.serve.scorer import MultivariateT, Reading, RisingFactorials, Scorer, StudentT
 
@@ -25,7 +25,7 @@ NOTHING, IMPOSSIBLE = -1e100, -1e99
 LARGE_EXPONENT = 1e6
 """From such an exponent on, the digits that log(1 + q) loses where q is small are put back, at half the speed."""
 
-LABELS: dict[type, Any] = {bool: nw.Boolean, int: nw.Int64, float: nw.Float64, str: nw.String}
+LABEL_TYPES: dict[type, Any] = {bool: nw.Boolean, int: nw.Int64, float: nw.Float64, str: nw.String}
 """Types of columns of labels."""
 
 # --------------------------------------------------------------------------------------------------
@@ -114,42 +114,40 @@ class _Query:
     def __init__(self, scorer: Scorer, frame: Any, columns: Mapping[int, LazyColumn]) -> None:
         self.scorer, self.frame = scorer, frame
         self.most_compared = most_compared(frame)
-        self.mark = "_nb"
+        self.prefix = "_nb"
         self.names = frame.collect_schema().names()
-        while any(name.casefold().startswith(self.mark) for name in self.names):
-            self.mark += "_"
-        self.put: dict[str, list[str]] = {}
+        while any(name.casefold().startswith(self.prefix) for name in self.names):
+            self.prefix += "_"
         self.classes = range(len(scorer.classes))
         self._read(columns)
         added = self._of_tables() + self._of_densities()
         joint = [_folded([*(feature[c] for feature in added), nw.lit(0.0)]) for c in self.classes]
         prior = _finite(scorer.log_prior_of_rows)
         if scorer.share:
-            (joint,) = self._mixed([self._put("s", joint, kept=("f",))], prior, scorer.share)
+            (joint,) = self._mixed([self._put("features", joint, kept=[self.refused])], prior, scorer.share)
         shift = prior + _finite(np.broadcast_to(log_correction(scorer.log_given, scorer.log_class_prob), prior.shape))
-        self.joint = self._put("j", [each + float(shift[c]) for c, each in enumerate(joint)], kept=("f",))
-        (self.highest,) = self._put("h", [nw.max_horizontal(*self.joint)])
+        self.joint = self._put("joint", [x + float(shift[c]) for c, x in enumerate(joint)], kept=[self.refused])
+        (self.highest,) = self._put("highest", [nw.max_horizontal(*self.joint)])
 
-    def _put(self, kind: str, columns: Sequence[nw.Expr], kept: Sequence[str] = ()) -> list[nw.Expr]:
+    def _put(self, kind: str, columns: Sequence[nw.Expr], kept: Sequence[nw.Expr] | None = None) -> list[nw.Expr]:
         """Add columns in one step; parameters as for `_put_all`."""
         return self._put_all({kind: columns}, kept)[0]
 
-    def _put_all(self, columns: Mapping[str, Sequence[nw.Expr]], kept: Sequence[str] = ()) -> ByFeature:
+    def _put_all(self, columns: Mapping[str, Sequence[nw.Expr]], kept: Sequence[nw.Expr] | None = None) -> ByFeature:
         """Add columns of several kinds in one step.
 
-        Of the earlier ones only some kinds are kept, if any is named: a step takes an engine more time, the more
+        Of the earlier ones only those in `kept` stay, if it is given: a step takes an engine more time, the more
         columns it has.
         """
         names = {kind: [self._name(kind, place) for place, _ in enumerate(own)] for kind, own in columns.items()}
         if new := dict(zip(chain(*names.values()), chain(*columns.values()), strict=True)):
-            old = [name for kind in kept for name in self.put[kind]]
-            self.frame = self.frame.select(*self.names, *old, **new) if kept else self.frame.with_columns(**new)
-            self.frame = computed_once(self.frame)
-        self.put |= names
+            frame = self.frame
+            frame = frame.with_columns(**new) if kept is None else frame.select(*self.names, *kept, **new)
+            self.frame = computed_once(frame)
         return [[nw.col(name) for name in own] for own in names.values()]
 
     def _name(self, kind: str, place: int) -> str:
-        return f"{self.mark}{kind}{place}"
+        return f"{self.prefix}_{kind}_{place}"
 
     def _read(self, columns: Mapping[int, LazyColumn]) -> None:
         """Put the numbers and the codes."""
@@ -159,12 +157,12 @@ class _Query:
         known = [columns[one.column].categories(one) for one in of_categories]
         raw, others, cells = self._put_all(
             {
-                "r": [columns[one.column].numbers(one) for one in numbered],
-                "e": [columns[one.column].numbers(one) for one in in_bins],
-                "c": [own for own, _ in known],
+                "raw": [columns[one.column].numbers(one) for one in numbered],
+                "to_bins": [columns[one.column].numbers(one) for one in in_bins],
+                "to_categories": [own for own, _ in known],
             }
         )
-        self.numbers = self._put("n", [_inside_support(x, one) for x, one in zip(raw, numbered, strict=True)])
+        self.numbers = self._put("number", [_inside_support(x, one) for x, one in zip(raw, numbered, strict=True)])
         refused = [
             ~x.is_null() & kept.is_null() & (x.abs() > (LARGEST_NUMBER if one.tolerant else -1.0))
             for x, kept, one in zip(raw, self.numbers, numbered, strict=True)
@@ -177,7 +175,7 @@ class _Query:
             each = one.whole and one.highest - one.lowest == len(edges)
             codes.append(bins_as_codes(self.numbers[k], edges.tolist(), one.lowest if each else None))
         flag = _folded([*refused, nw.lit(False)], or_)
-        self.codes, (self.refused,) = self._put_all({"k": codes, "f": [flag]}, kept=("n",))
+        self.codes, (self.refused,) = self._put_all({"code": codes, "refused": [flag]}, kept=self.numbers)
         self.sizes = [one.num_codes for one in coded] + [len(edges) + 1 for _, edges in self.scorer.bins]
 
     def _codes(
@@ -185,7 +183,7 @@ class _Query:
     ) -> list[nw.Expr]:
         """Positions of cells among categories, the number of categories for a missing one."""
         many = {
-            self._name("p", k): (self._name("c", k), [*own])
+            self._name("place", k): (self._name("to_categories", k), [*own])
             for k, own in enumerate(known)
             if len(own) > self.most_compared and [*own.values()] == [*range(len(own))]
         }
@@ -195,7 +193,7 @@ class _Query:
             missing = nw.lit(reading.num_codes)
             other = nw.lit(reading.num_codes - 1) if reading.others else missing
             code = of_key(x, own, own.values(), other)
-            if (name := self._name("p", k)) in many:
+            if (name := self._name("place", k)) in many:
                 code = nw.when(nw.col(name) > 0).then(nw.col(name) - 1).otherwise(other)
             found.append(nw.when(x.is_null()).then(missing).otherwise(code) if reading.others else code)
         return found
@@ -208,10 +206,10 @@ class _Query:
         for start, coding, stride in zip(tables.start, tables.coding.tolist(), tables.stride.tolist(), strict=True):
             pairs = [(k, step) for k, step in zip(coding, stride, strict=True) if step]
             parts.append(entries[:, start : start + 1 + sum(self.sizes[k] * step for k, step in pairs)])
-            places.append(self._name("k", pairs[0][0]) if len(pairs) == 1 else self._name("t", len(several)))
+            places.append(self._name("code", pairs[0][0]) if len(pairs) == 1 else self._name("codes", len(several)))
             if len(pairs) > 1:
                 several.append(_folded([self.codes[k] * step for k, step in pairs]))
-        self._put("t", several)
+        self._put("codes", several)
         items: dict[str, tuple[str, list[float]]] = {}
         found = []
         for j, (place, own) in enumerate(zip(places, parts, strict=True)):
@@ -220,7 +218,7 @@ class _Query:
                 rows = own.tolist()
                 found.append([of_key(nw.col(place), range(last), row[:-1], nw.lit(row[-1])) for row in rows])
                 continue
-            names = [self._name(f"i{j}c", c) for c in self.classes]
+            names = [self._name(f"entry_{j}", c) for c in self.classes]
             items |= {name: (place, row.tolist()) for name, row in zip(names, own, strict=True)}
             found.append([nw.col(name) for name in names])
         self.frame = computed_once(with_looked_up(self.frame, items, {}))
@@ -230,8 +228,8 @@ class _Query:
         """What the other features add."""
         scorer, x = self.scorer, self.numbers
         places = {int(k) for of in scorer.densities if isinstance(of, StudentT) for k in of.number[of.is_log == 1]}
-        put = self._put("l", [nw.when(x[k] > 0.0).then(x[k]).log() for k in sorted(places)])
-        logs = dict(zip(sorted(places), put, strict=True))
+        logs_of_numbers = self._put("log", [nw.when(x[k] > 0.0).then(x[k]).log() for k in sorted(places)])
+        logs = dict(zip(sorted(places), logs_of_numbers, strict=True))
         found: ByFeature = []
         for of in scorer.densities:
             if isinstance(of, MultivariateT):
@@ -244,8 +242,8 @@ class _Query:
                 each = [formula(of, j, c, x[k], logs.get(k, x[k])) for c in self.classes]
                 found.append([nw.when(x[k].is_null()).then(nw.lit(0.0)).otherwise(one) for one in each])
         if found and scorer.share_of_feature:
-            put_all = self._put_all({f"d{j}c": own for j, own in enumerate(found)})
-            found = self._mixed(put_all, _finite(scorer.log_class_prob), scorer.share_of_feature)
+            densities = self._put_all({f"density_{j}": own for j, own in enumerate(found)})
+            found = self._mixed(densities, _finite(scorer.log_class_prob), scorer.share_of_feature)
         return [[one * float(weight) for one in own] for own, weight in zip(found, scorer.weight, strict=True)]
 
     def _of_block(self, of: MultivariateT) -> list[nw.Expr]:
@@ -262,7 +260,7 @@ class _Query:
         return found
 
     def _patterns(self, of: MultivariateT, there: Sequence[nw.Expr]) -> list[tuple[Any, ...]]:
-        flags = self.frame.select(**{self._name("g", k): flag for k, flag in enumerate(there)})
+        flags = self.frame.select(**{self._name("observed", k): flag for k, flag in enumerate(there)})
         found = flags.unique().head(MOST_PATTERNS + 1).collect().rows()
         if len(found) > MOST_PATTERNS:
             columns = [self.scorer.columns[self.scorer.number_readings[k].column] for k in of.numbers]
@@ -274,19 +272,16 @@ class _Query:
 
     def _mixed(self, features: ByFeature, log_prior: np.ndarray, share: float) -> ByFeature:
         """`mixed` of columns of densities."""
-        kind = f"m{len(features)}"
         highest = self._put(
-            f"{kind}h",
+            "highest_density",
             [nw.max_horizontal(*(x + float(p) for x, p in zip(own, log_prior, strict=True))) for own in features],
         )
         away = [[x - top for x in own] for own, top in zip(features, highest, strict=True)]
         if log_prior.min() < IMPOSSIBLE:
             away = [[nw.min_horizontal(nw.lit(HIGHEST), x) for x in own] for own in away]
-        each = self._put_all({f"{kind}e{j}c": [x.exp() for x in own] for j, own in enumerate(away)})
+        each = self._put_all({f"ratio_{j}": [x.exp() for x in own] for j, own in enumerate(away)})
         prior = share * np.exp(log_prior)
-        pooled = self._put(
-            f"{kind}p", [_folded([x * float(p) for x, p in zip(own, prior, strict=True)]) for own in each]
-        )
+        pooled = self._put("pooled", [_folded([x * float(p) for x, p in zip(own, prior, strict=True)]) for own in each])
         return [
             [top + (x * (1.0 - share) + both).log() for x in own]
             for own, top, both in zip(each, highest, pooled, strict=True)
@@ -298,23 +293,21 @@ class _Query:
 
     def proba(self) -> list[nw.Expr]:
         """Probabilities of the classes."""
-        each = self._put("w", [(x - self.highest).exp() for x in self.joint])
-        (total,) = self._put("z", [_folded(each)])
+        each = self._put("weight", [(x - self.highest).exp() for x in self.joint])
+        (total,) = self._put("total", [_folded(each)])
         instead = np.exp(self.scorer.log_prior).tolist()
         return [self._answer(x / total, nw.lit(prob)) for x, prob in zip(each, instead, strict=True)]
 
     def prediction(self) -> nw.Expr:
         """The most probable labels."""
         kinds = {*map(type, self.scorer.classes)}
-        if len(kinds) > 1 or not kinds <= LABELS.keys():
+        if len(kinds) > 1 or not kinds <= LABEL_TYPES.keys():
             raise TypeError(
                 f"the classes are {listed(self.scorer.classes)}, and a column of an engine holds text, whole numbers, "
                 "numbers or booleans alone: take predict_proba"
             )
-        labels = [nw.lit(label, dtype=LABELS[type(label)]) for label in self.scorer.classes]
-        found = labels[-1]
-        for x, label in zip(self.joint[-2::-1], labels[-2::-1], strict=True):
-            found = nw.when(x == self.highest).then(label).otherwise(found)
+        labels = [nw.lit(label, dtype=LABEL_TYPES[type(label)]) for label in self.scorer.classes]
+        found = of_key(self.highest, self.joint, labels, labels[-1])
         return self._answer(found, labels[int(np.argmax(self.scorer.log_prior))])
 
 
@@ -331,12 +324,12 @@ def gives_table(X: Any, method: str) -> bool:
     return is_lazy(X) or (is_dask(X) and method in GIVE_TABLES and hasattr(X, "columns"))
 
 
-def proba_in_memory(posterior: Any, X: Any, asked_by: str) -> np.ndarray:
-    """Class probabilities of any rows but those of lazy tables as a NumPy array, shape (rows, classes)."""
+def proba_in_memory(posterior: Any, X: Any) -> np.ndarray:
+    """For `predict_set`, class probabilities of all but lazy tables as a NumPy array, shape (rows, classes)."""
     if is_dask(X):
         return np.asarray(map_partitions(posterior.predict_proba, X))
     if is_lazy(X):
-        raise TypeError(f"{asked_by} takes rows in memory: collect the lazy table first")
+        raise TypeError("predict_set takes rows in memory: collect the lazy table first")
     return posterior.predict_proba(X)
 
 
@@ -375,7 +368,7 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
             f"predict of a lazy table takes no {listed(options)}: take predict_proba, and write the rule of the "
             "decision as an expression of its columns"
         )
-    flat, frame = posterior.belief.flat, lazy_frame(X)
+    flat, frame = posterior.belief.flat, nw.from_native(X)
     if flat is None:
         raise ValueError(
             f"{method} of a lazy table needs the flat form of a posterior: draws, averages over features, counts of "

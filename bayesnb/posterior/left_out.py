@@ -10,7 +10,7 @@ import numpy as np
 from bayesnb.core.arrays import PIECE_CELLS, dense, log, row_pieces
 from bayesnb.core.checking import first_few
 from bayesnb.core.deferred import in_float64, jax, jit, jnp, leaves, map_tree
-from bayesnb.core.device_arrays import NO_WAY
+from bayesnb.core.device_arrays import result_on_device
 from bayesnb.core.running import results_in_order
 from bayesnb.data.read import Rows
 from bayesnb.families.conjugate import cells_log_predictive, couples_classes
@@ -424,19 +424,17 @@ def _joint_on_device(posterior: Any, rows: Rows, chunks: Chunks) -> tuple[np.nda
     held, num_classes = log_joint_on_device(posterior.belief.density, chunks), len(rows.classes)
     priors, counted = ([getattr(each, name) for each in blocks] for name in ("prior", "statistics"))
     settings = tuple((each.follows, each.prior.whole_rows) for each in blocks)
-    size = there.size(num_classes * sum(len(each.columns) for each in priors))
-    try:
-        with jax.enable_x64(True):
-            codes, weights = (there.beside(given) for given in (rows.codes, rows.weights))
-            families = [each.family for each in priors]
-            found, possible = jax.device_get(
-                _without_each(there.read, families, counted, there.rows.array, codes, weights, settings, size)
-            )
-    except NO_WAY:
-        return None
-    if held is None or not possible.all():
+    size = there.piece_size(num_classes * sum(len(each.columns) for each in priors))
+    families = [each.family for each in priors]
+
+    def without_each() -> Any:
+        given = there.rows.array, there.beside(rows.codes), there.beside(rows.weights)
+        return jax.device_get(_without_each(there.read, families, counted, *given, settings, size))
+
+    found = result_on_device(without_each)
+    if held is None or found is None or not found[1].all():
         return None  # the host tells which row was never among the data
-    without = found + log_class_probs_without(posterior, rows)
+    without = found[0] + log_class_probs_without(posterior, rows)
     return held, without, without
 
 

@@ -414,7 +414,7 @@ class Posterior(Printed, Predictions):
         rows = labelled_rows(*fitted, classes=self.classes)
         warn_of_lost_weights(self, fitted[2:] or None, len(rows))
         scores = scores_of_rows(exact, rows, rows.weights)
-        proba = proba_in_memory(self, X, "predict_set")
+        proba = proba_in_memory(self, X)
         return scores.sets(proba, self.classes, coverage, by_class=by_class, empty=empty)
 
     def simulate(

@@ -18,7 +18,7 @@ from bayesnb.core.panels import chosen, percent
 from bayesnb.core.printing import DataTable, Paragraph, Piece
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import warn_of_absent_classes
-from bayesnb.data.lazy_table import is_lazy, sampled
+from bayesnb.data.lazy_table import is_lazy, sample_lazy
 from bayesnb.data.read import labelled_rows
 from bayesnb.model.blocks import feature_names
 from bayesnb.model.feature_weights import (
@@ -285,7 +285,7 @@ class WeightedPosterior(Posterior):
         that are impossible under a class, or whose label is, do not count. Of many rows a random subset does.
         """
         if is_lazy(X):
-            X, y, sample_weight = sampled(X, y, sample_weight, int(random_generator(key).integers(2**31)))
+            X, y, sample_weight = sample_lazy(X, y, sample_weight, int(random_generator(key).integers(2**31)))
         given = labelled_rows(X, y, sample_weight, classes=self.classes)
         warn_of_absent_classes(self.classes, self.classes[given.codes[given.weights > 0]])
         positions, rng = self.belief.model.positions, random_generator(key)

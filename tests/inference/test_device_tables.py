@@ -31,7 +31,7 @@ FITTED = nb.fit(nb.Gaussian(), NORMAL, Y)
 def elsewhere(monkeypatch):
     """No CPU is that of NumPy's arrays, so that every array of JAX lies on a device, which has small pieces."""
     monkeypatch.setattr(device_arrays, "host_device", lambda: None)
-    monkeypatch.setattr(device_rows, "NUMBERS", (2**11, 2**11))
+    monkeypatch.setattr(device_rows, "PIECE_SIZES", (2**11, 2**11))
 
 
 @pytest.fixture

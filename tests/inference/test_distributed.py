@@ -26,7 +26,7 @@ from bayesnb.data import labels as data_labels
 from bayesnb.estimators import GaussianNB, NaiveBayesClassifier
 from bayesnb.families.moments import Moments
 from bayesnb.inference import sources
-from bayesnb.inference.sources import sample_dask
+from bayesnb.inference.sources import sample_elsewhere
 from bayesnb.model.open_schema import OpenSchema
 
 CLASSES = ["a", "b", "c", "d"]
@@ -436,7 +436,7 @@ class TestSample:
         monkeypatch.setattr(sources, "SAMPLE", 150)
         posterior = nb.fit(MODEL, X, Y, sample_weight=WEIGHT if weighted else None)
         weight = partitioned(WEIGHT) if weighted else None
-        rows, labels, weights = sample_dask(partitioned(X), partitioned(Y), weight, 3)
+        rows, labels, weights = sample_elsewhere(partitioned(X), partitioned(Y), weight, 3)
         assert len(rows) == len(labels) == 150
         np.testing.assert_array_equal(Y[rows.index], labels)
         assert rows.index.is_monotonic_increasing
@@ -457,7 +457,7 @@ class TestSample:
         monkeypatch.setattr(sources, "SAMPLE", 30)
         frame = partitioned(pd.DataFrame({"place": np.arange(100), "label": 0}), 3)
         with dask.config.set(scheduler="synchronous"):
-            drawn = [sample_dask(frame[["place"]], frame["label"], None, key)[0]["place"] for key in range(60)]
+            drawn = [sample_elsewhere(frame[["place"]], frame["label"], None, key)[0]["place"] for key in range(60)]
         assert all(rows.is_unique and len(rows) == 30 for rows in drawn)
         # Each count is binomial of 60 and 0.3: mean 18, standard deviation 3.5.
         times = np.bincount(np.concatenate(drawn), minlength=100)

@@ -299,7 +299,7 @@ def test_a_sample_has_rows_of_every_class(engine, monkeypatch):
     rng = np.random.default_rng(0)
     labels = np.where(np.arange(5000) == 4321, "rare", rng.choice(["a", "b"], 5000))
     frame = pl.DataFrame({"x": rng.normal(size=5000), "row": np.arange(5000), "label": labels})
-    table, y, _ = lazy_table.sampled(lazily(frame, engine), "label")
+    table, y, _ = lazy_table.sample_lazy(lazily(frame, engine), "label")
     x, row = (np.asarray(table[name]) for name in ("x", "row"))
     assert {*y.tolist()} == {"a", "b", "rare"}
     assert len({*row.tolist()}) == len(row) == len(y) == pytest.approx(301, abs=1 if engine in ENGINES else 60)
@@ -315,7 +315,7 @@ def test_a_sample_has_rows_of_every_class(engine, monkeypatch):
 def test_a_seed_repeats_a_sample(engine, monkeypatch):
     monkeypatch.setattr(lazy_table, "SAMPLE", 50)
     lazy = lazily(pl.DataFrame({"x": np.arange(5000.0), "label": np.arange(5000) % 2}), engine)
-    one, same, other = (sorted(lazy_table.sampled(lazy, "label", seed=seed)[0]["x"].to_numpy()) for seed in (1, 1, 2))
+    one, same, other = (sorted(lazy_table.sample_lazy(lazy, "label", seed=seed)[0]["x"].to_numpy()) for seed in (1, 1, 2))
     assert one == same != other
 
 
@@ -392,7 +392,7 @@ def test_classes_that_a_sample_lacks_are_named(monkeypatch):
     monkeypatch.setattr(lazy_table, "MOST_ADDED", 3)
     frame = pl.DataFrame({"x": np.arange(100.0), "label": np.arange(100) // 2})
     with pytest.warns(UserWarning, match="a sample of 10 rows of X has no row of 4. classes, such as"):
-        _, y, _ = lazy_table.sampled(frame.lazy(), "label")
+        _, y, _ = lazy_table.sample_lazy(frame.lazy(), "label")
     assert len(y) == 16
 
 

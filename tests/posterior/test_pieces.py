@@ -14,7 +14,7 @@ from slow import names_fast
 from trees import every_kind, trees
 
 import bayesnb as nb
-from bayesnb.posterior.function_of_array import NUMBERS
+from bayesnb.posterior.function_of_array import PIECE_SIZES
 
 
 def of_family(case):
@@ -81,7 +81,7 @@ def test_each_row_has_its_density_and_slopes_whatever_its_piece(name):
         return jax.grad(lambda x: jax.nn.log_softmax(log_joint(x))[:, 0].sum())(x)
 
     draws = 64 if name in ("400 draws", "collapsed") else 1
-    rows = int(2.5 * NUMBERS[0] / (X.shape[1] * len(posterior.classes) * draws))
+    rows = int(2.5 * PIECE_SIZES[0] / (X.shape[1] * len(posterior.classes) * draws))
     many = jnp.asarray(np.resize(X, (rows, X.shape[1])))
     found, expected = np.asarray(log_joint(many)), np.asarray(log_joint(X))
     # The last digit of a matrix product depends on where its arrays begin in memory.
@@ -95,7 +95,7 @@ SHARDED = """
     import numpy as np
     from jax.sharding import AxisType, NamedSharding, PartitionSpec
     import bayesnb as nb
-    from bayesnb.posterior.function_of_array import NUMBERS
+    from bayesnb.posterior.function_of_array import PIECE_SIZES
 
     def gradient(x):
         return jax.grad(lambda x: log_joint(x)[:, 0].sum())(x)
@@ -103,7 +103,7 @@ SHARDED = """
     rng = np.random.default_rng(0)
     posterior = nb.fit(nb.Gaussian(), rng.normal(size=(50, 2)), np.arange(50) % 2)
     log_joint = posterior.log_joint_function()
-    x = jnp.asarray(rng.normal(size=(NUMBERS[0], 2)), jnp.float32)
+    x = jnp.asarray(rng.normal(size=(PIECE_SIZES[0], 2)), jnp.float32)
     expected = {function: np.asarray(jax.jit(function)(x)) for function in (log_joint, gradient)}
     for kind in (AxisType.Auto, AxisType.Explicit):
         over_rows = NamedSharding(jax.make_mesh((2,), ("devices",), axis_types=(kind,)), PartitionSpec("devices"))
