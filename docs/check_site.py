@@ -36,6 +36,9 @@ SEARCHES = {
     "semi-supervised": "guide/unlabelled",
     "streaming": "scale",
     "tutorial": "notebooks",
+    "prevalence": "guide/another-population",
+    "deploy": "howto/serve-a-model",
+    "custom prior": "howto/write-a-prior-of-your-own",
 }
 """What readers search for, and the page that must be among the first three results."""
 

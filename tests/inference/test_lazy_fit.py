@@ -315,7 +315,8 @@ def test_a_sample_has_rows_of_every_class(engine, monkeypatch):
 def test_a_seed_repeats_a_sample(engine, monkeypatch):
     monkeypatch.setattr(lazy_table, "SAMPLE", 50)
     lazy = lazily(pl.DataFrame({"x": np.arange(5000.0), "label": np.arange(5000) % 2}), engine)
-    one, same, other = (sorted(lazy_table.sample_lazy(lazy, "label", seed=seed)[0]["x"].to_numpy()) for seed in (1, 1, 2))
+    samples = [lazy_table.sample_lazy(lazy, "label", seed=seed)[0] for seed in (1, 1, 2)]
+    one, same, other = (sorted(frame["x"].to_numpy()) for frame in samples)
     assert one == same != other
 
 
