@@ -1,5 +1,6 @@
 """Engines of lazy tables, each with a function that gives a frame of Polars to it."""
 
+import warnings
 from importlib.util import find_spec
 from shutil import which
 
@@ -40,4 +41,6 @@ def _spark():
     builder = SparkSession.builder.master("local[1]")
     for name, value in quiet.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # JAX warns of the fork that starts Java
+        return builder.getOrCreate()
