@@ -53,6 +53,7 @@ def assert_same(one, other, X, rtol=1e-7):
 
 
 @given(tables())
+@pytest.mark.slow
 def test_order_of_rows_columns_and_classes_does_not_matter(table):
     model, X, y, rng = table
     posterior = fit(model, X, y)

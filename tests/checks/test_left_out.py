@@ -82,6 +82,7 @@ PRIORS = {
 
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.slow
 def test_a_prior_that_follows_the_data_follows_the_rest(name, prior, rng):
     """And one in the same numbers does not."""
     family, cells = FAMILIES[name]

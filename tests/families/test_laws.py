@@ -19,6 +19,7 @@ from cases import FAMILIES, POINTS, known
 from numpyro.infer.util import log_density
 from refitting import assert_same, cells_alone
 from scipy.special import log_softmax, logsumexp
+from slow import cases_fast
 
 import bayesnb as nb
 from bayesnb.core.arrays import dense
@@ -34,6 +35,18 @@ NEAR = [case for case in FAMILIES if case.name != "joint categorical"]
 def of(cases):
     return pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases])
 
+
+COMPILED = {
+    "bernoulli",
+    "categorical",
+    "gaussian",
+    "poisson",
+    "multinomial",
+    "hurdle",
+    "histogram",
+    "user's exponential",
+}
+"""Families whose formulas ``make test`` compiles."""
 
 every_family = of(POINTS)
 closed_form = of(CLOSED)
@@ -128,7 +141,7 @@ def test_the_density_of_statistics_is_the_sum_over_rows(case, float64):
     assert pooled == pytest.approx(0.25 * weight @ of_rows[:, 0], rel=1e-9)
 
 
-@every_family
+@pytest.mark.parametrize("case", cases_fast(POINTS, COMPILED))
 def test_the_kernels_of_the_host_equal_the_formulas_that_jax_runs(case, float64):
     """Given parameters, under draws of them and with the parameters integrated out, of rows in every form."""
     posterior, (X, y) = known(case), case.table(700)
@@ -229,7 +242,7 @@ def test_left_out_rows_equal_refits(case, weighted):
         assert_same(posterior, X, y, weight, alone=alone, atol=0.0, rtol=1e-8)
 
 
-@from_statistics
+@pytest.mark.parametrize("case", cases_fast(ESTIMATED, {case.name for case in CLOSED}))
 def test_weights_are_copies(case):
     X, y = case.table(holes=True)
     times = np.random.default_rng(2).integers(1, 4, 24)

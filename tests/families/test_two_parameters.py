@@ -148,6 +148,7 @@ class TestEstimates:
         for key in expected:
             np.testing.assert_allclose(wrapped(found[key]) if key == "loc" else found[key], expected[key], rtol=1e-5)
 
+    @pytest.mark.slow
     def test_slopes_with_rounding_errors_settle(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Slopes of large terms are sums that cancel: the gain expected of them does not vanish at the maximum."""
         rng, exact = np.random.default_rng(4), maximum_module._expansion
@@ -175,6 +176,7 @@ class TestEstimates:
         np.testing.assert_allclose(step.ravel(), [LONGEST_STEP, LONGEST_STEP / 100])
 
     @pytest.mark.parametrize("name", CASES)
+    @pytest.mark.slow
     def test_equal_cells_have_none(self, name: str) -> None:
         X = cells_of(name)
         X[Y == "b", 1] = 0.25
@@ -376,6 +378,7 @@ def test_an_estimate_of_gamma_columns_does_not_depend_on_the_unit(unit: float, i
     np.testing.assert_allclose(found["x_concentration"], of_one["x_concentration"], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_pi_may_come_from_a_table_of_float32() -> None:
     angles = np.array([[np.pi], [1.0], [-np.pi], [0.3]])
     found, expected = (nb.fit(nb.VonMises(), x, [0, 0, 1, 1], nb.MAP()) for x in (angles.astype(np.float32), angles))
@@ -447,6 +450,7 @@ class TestLearnedCounts:
         np.testing.assert_allclose(found, [slope, curvature], rtol=1e-7, atol=1e-14)
 
     @pytest.mark.parametrize("value", [0.0, 4.0, np.nan], ids=["zeros", "equal counts", "no cell"])
+    @pytest.mark.slow
     def test_without_spread_the_likelihood_has_no_maximum(self, value: float) -> None:
         X = COUNTS.copy()
         X[PAIR == "b", 1] = value

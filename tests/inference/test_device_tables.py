@@ -113,6 +113,7 @@ def mixed(rng):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.usefixtures("stays")
 @pytest.mark.filterwarnings("ignore:.*rows lack a cell")
+@pytest.mark.slow
 def test_a_table_of_several_families(dtype, rng):
     X, model = mixed(rng)
     weights = None
@@ -160,6 +161,7 @@ TYPES = {
 
 @pytest.mark.parametrize("dtype", names_fast(TYPES, {"bool", "bfloat16"}))
 @pytest.mark.usefixtures("stays")
+@pytest.mark.slow
 def test_cells_of_every_type(dtype):
     family, X = TYPES[dtype]
     plain = np.asarray(X, np.float32) if dtype == "bfloat16" else X
@@ -176,6 +178,7 @@ def test_cells_of_every_type(dtype):
 @pytest.mark.parametrize("family", [nb.Gaussian(), nb.MultivariateGaussian()], ids=["columns", "vectors"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.usefixtures("stays")
+@pytest.mark.slow
 def test_columns_far_from_zero_and_constant_ones(dtype, family, rng):
     noise, weights = rng.normal(size=(ROWS, 2)), rng.random(ROWS).astype(np.float32)
     columns = {
@@ -241,6 +244,7 @@ def test_rows_without_a_label():
 
 
 @pytest.mark.usefixtures("stays")
+@pytest.mark.slow
 def test_rows_are_added_and_taken_away():
     half = ROWS // 2
     found = nb.fit(nb.Gaussian(), there(NORMAL[:half]), there(Y[:half]), classes=3)
@@ -253,6 +257,7 @@ def test_rows_are_added_and_taken_away():
 
 
 @pytest.mark.usefixtures("elsewhere")
+@pytest.mark.slow
 def test_new_categories():
     X, later = GRADES[:350], GRADES[350:] + 1
     pairs = [(X, later, Y[:350], Y[350:]), tuple(map(there, (X, later, Y[:350], Y[350:])))]
@@ -267,6 +272,7 @@ def test_new_categories():
 
 
 @pytest.mark.usefixtures("stays")
+@pytest.mark.slow
 def test_categories_of_rows_of_weight_zero_do_not_count():
     X, weights = GRADES.copy(), np.ones(ROWS)
     X[:9], weights[:9] = 99.0, 0.0
@@ -318,6 +324,7 @@ def test_leave_one_out(case, weighted, rng, copies):
 
 
 @pytest.mark.parametrize("family", [nb.Gaussian(), nb.Bernoulli(2.0, 2.0)], ids=["numbers", "bits"])
+@pytest.mark.slow
 def test_leave_one_out_where_little_remains(family, rng, copies):
     """A class of two rows, columns that vary in one row, and weights whose differences round."""
     y, weights = np.where(np.arange(60) < 2, 0, 1), rng.random(60)

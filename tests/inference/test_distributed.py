@@ -465,6 +465,7 @@ class TestSample:
         assert times.var() == pytest.approx(12.6, rel=0.6)
 
     @pytest.mark.parametrize("estimator", [NaiveBayesClassifier(), GaussianNB()])
+    @pytest.mark.slow
     def test_an_estimator_of_a_small_table_is_that_of_the_table_in_memory(self, estimator):
         chooses = isinstance(estimator, NaiveBayesClassifier)
         rows = X if chooses else X[["unused", "eggs"]]

@@ -191,6 +191,7 @@ def test_each_chain_has_a_start_of_its_own_where_a_class_has_no_label(monkeypatc
 
 
 @quiet
+@pytest.mark.slow
 def test_the_first_steps_know_the_density_of_their_point(coins):
     """Without it they are all refused, and the step size goes to zero."""
     sampled = nb.fit(*coins, nb.NUTS(num_warmup=10, num_samples=20))

@@ -44,6 +44,7 @@ def sampled(table):
         return nb.fit(MODEL, *table, nb.Gibbs(num_warmup=20, num_samples=100, num_chains=40), key=1)
 
 
+@pytest.mark.slow
 def test_empirical_bayes_is_a_closed_form_that_learns_again(table, tmp_path):
     X, y = table
     posterior = nb.fit(MODEL, X[:30], y[:30], nb.EmpiricalBayes())

@@ -564,6 +564,7 @@ def test_the_bars_of_a_comparison_are_visible_where_a_density_is_infinite(small)
         assert axis.get_ylim()[1] < 2 * max(bar.get_height() for bar in axis.patches)
 
 
+@pytest.mark.slow
 def test_bars_are_visible_where_a_predictive_density_is_infinite():
     """Of shares of which most are nearly zero, or one, in one class."""
     rng = np.random.default_rng(0)

@@ -273,6 +273,7 @@ ESTIMATORS = {
 
 @pytest.mark.filterwarnings("ignore:.* not seen in training")
 @pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.slow
 def test_an_estimator_reads_the_new_rows(name, rng):
     X, y = rng.poisson(3.0, (400, 3)).astype(float), np.arange(400) % 2
     X[:, 0] += y

@@ -116,6 +116,7 @@ def test_the_limit_of_e_bfmi_is_three_tenths():
         assert ("E-BFMI" in found.problems_by_kind()) == seen
 
 
+@pytest.mark.slow
 def test_nuts_reports_and_judges_its_trajectories(coins):
     sampled = nb.fit(*coins, nb.NUTS(num_samples=500))
     assert sampled.diagnostics.saturated == 0

@@ -256,6 +256,7 @@ class TestOtherFamilies:
         ],
         ids=["gamma poisson", "beta binomial"],
     )
+    @pytest.mark.slow
     def test_counts_that_are_far_apart(self, likelihood, pmf, a, b, last):
         a, b, probs = np.array(a), np.array(b), np.array([0.5, 0.3, 0.2])
         found = information_from_likelihood(
@@ -265,6 +266,7 @@ class TestOtherFamilies:
         expected = (probs * scipy.special.rel_entr(each, (each @ probs)[:, None])).sum()
         np.testing.assert_allclose(found, [[expected]], rtol=1e-6)
 
+    @pytest.mark.slow
     def test_counts_of_several_columns(self):
         rate = np.array([[1700.0, 3400.0, 0.5], [1650.0, 3300.0, 0.7]])[None]
         at = np.full((1, 2, 1), 0.5)
@@ -289,6 +291,7 @@ class TestOtherFamilies:
         ],
         ids=["infinite at zero", "large", "mixture", "angles", "angles beside pi"],
     )
+    @pytest.mark.slow
     def test_likelihoods_without_quantiles(self, likelihood, ends):
         a, b, probs = np.array([1.0, 1.02, 2.0]), np.array([1.0, 2.0, 1.5]), np.array([0.5, 0.3, 0.2])
         parameters = {"a": a[None, :, None], "b": b[None, :, None]}

@@ -267,6 +267,7 @@ def test_values_met_once_and_never_are_one_category():
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_readings_of_noise_drop_out(table, seed):
     """With permuted labels, all is as without readings."""
     X, y = table
@@ -426,6 +427,7 @@ def test_the_first_gap_of_a_column_may_come_later(table):
 
 
 @pytest.mark.filterwarnings("ignore:column 'code'")
+@pytest.mark.slow
 def test_batches_are_one_table(fitted, table):
     X, y = table
     found = nb.NaiveBayesClassifier()
