@@ -604,6 +604,7 @@ def test_one_row_may_be_a_mapping_a_series_or_a_list(penguins, kind):
                 ask(misnamed)
 
 
+@pytest.mark.slow
 def test_inference_by_name_or_by_settings(counts):
     X, y = counts
     # Three columns of zeros and ones and two classes, as in other tests that sample: they share a compiled sampler.

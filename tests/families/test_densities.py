@@ -56,6 +56,7 @@ def test_averages_over_draws_of_several_blocks_and_of_a_family_without_closed_fo
     np.testing.assert_allclose(sampled.log_joint(X), logsumexp(joint, axis=0) - np.log(30), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_averages_over_so_many_draws_that_rows_are_taken_in_pieces(rng):
     X, y, prob = rng.exponential(1.0, (130, 2)), np.arange(130) % 2, np.full((1, 20_000, 2), 0.5)
     rate = rng.gamma(9.0, 0.2, (1, 20_000, 2, 2))

@@ -90,6 +90,7 @@ class TestTails:
             assert (abs((drawn.to_numpy() < middle[:, None]).mean(axis=1) - expected) < error).all()
 
 
+@pytest.mark.slow
 def test_the_density_in_jax_is_that_in_numpy(float64):
     """Beyond both ends of the bins, below zero, between zero and the bins, and for a missing cell."""
     for edges in [(0.5, 1.0, 3.0, 7.0), (-0.1, 1.0, 3.0, 7.0)]:

@@ -231,7 +231,7 @@ def test_the_evidence_is_the_product_of_predictions_one_row_after_the_other(case
 
 @closed_form
 @pytest.mark.filterwarnings("ignore:elpd_joint is NaN, because missing cells count as values")
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True], ids=["", "weighted"])
 def test_left_out_rows_equal_refits(case, weighted):
     """Whole rows and single features, also where the default prior follows the other rows."""
     X, y = case.table(10, holes=True)

@@ -212,7 +212,7 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("precise", [False, True])
+@pytest.mark.parametrize("precise", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("kind", LABELS)
 @pytest.mark.usefixtures("elsewhere")
 def test_labels_have_the_types_of_the_host(kind, precise):

@@ -21,6 +21,7 @@ def density(model, values, **given):
     return float(total), {name for name, site in trace.items() if site["type"] == "sample"}
 
 
+@pytest.mark.slow
 def test_a_given_parameter_has_no_prior():
     model = nb.NaiveBayes(nb.Bernoulli(3.0, 2.0)).bind(X, Y)
     of_labels = stats.dirichlet.logpdf([0.3, 0.7], [1.0, 1.0]) + np.log([0.3, 0.7, 0.7, 0.3]).sum()

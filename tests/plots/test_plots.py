@@ -598,6 +598,7 @@ def test_of_many_parameters_those_that_differ_most_between_classes_are_shown():
     assert heads() == ["class_prob", *(f"x_rate [{name}]" for name in counts)]
 
 
+@pytest.mark.slow
 def test_strange_and_long_names_are_drawn_as_they_are():
     long = "a class with a name that goes on, and on, and on, until the page is full"
     y = np.array(["_hidden", "cost $5 or $6", long])[np.arange(24) % 3]

@@ -44,6 +44,7 @@ POSTERIORS = {
 
 @pytest.mark.parametrize("name", names_fast(POSTERIORS, {"gaussian", "400 draws"}))
 @pytest.mark.usefixtures("float64")
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(name):
     posterior, X = POSTERIORS[name]()
     log_joint = jax.jit(posterior.log_joint_function())

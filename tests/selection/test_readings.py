@@ -414,6 +414,7 @@ def test_a_row_without_a_column_says_so(table):
             found.predict_proba({key: value for key, value in X.iloc[3].items() if key != name})
 
 
+@pytest.mark.slow
 def test_the_first_gap_of_a_column_may_come_later(table):
     X, y = table
     whole = X.assign(wage=X["wage"].fillna(0.5))

@@ -383,6 +383,7 @@ class TestMutualInformation:
         thinned = nb.mutual_information(sampled, num_draws=10)["mean"]
         assert not np.allclose(thinned, found * np.log(2))
 
+    @pytest.mark.slow
     def test_draws_from_the_closed_form(self, informed, mixed):
         """All the posterior says, drawn here in another way: whole vectors, not column by column."""
         X, y, _ = mixed
