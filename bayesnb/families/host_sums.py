@@ -69,6 +69,11 @@ class _CellsOfRows:
         return self.membership.T @ (~self.missing).astype(np.float64)
 
     @cached_property
+    def stored(self) -> Any:
+        """Of a CSR array, the entries with zeros for the missing ones."""
+        return filled(self.x)
+
+    @cached_property
     def _sums(self) -> np.ndarray:
         """Sums by class, in which a missing cell shows as NaN."""
         return sums_of_cells(self.x, self.membership)
@@ -161,10 +166,9 @@ def _(need: CellWeight, cells: _CellsOfRows) -> np.ndarray:
 @_count_need.register
 def _(need: Sums, cells: _CellsOfRows) -> np.ndarray:
     if scipy.sparse.issparse(cells.x):
-        x = filled(cells.x)
         if need.terms is None:
-            return sums_of_cells(x, cells.membership)
-        x = without_duplicates(x)
+            return sums_of_cells(cells.stored, cells.membership)
+        x = without_duplicates(cells.stored)
         terms: Any = shared_csr(need.terms(x.data), x.indices, x.indptr, x.shape)
     elif need.terms is None:
         return cells.sums
