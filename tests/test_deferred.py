@@ -90,6 +90,7 @@ def test_classes_are_trees_where_another_finder_finds_jax():
     run(code)
 
 
+@pytest.mark.slow
 def test_jax_is_imported_by_threads_each_with_its_precision():
     code = """
         import sys

@@ -136,6 +136,7 @@ def test_a_posterior_that_ignores_the_data_is_caught_by_the_log_likelihood_alone
     assert "log_likelihood" in result.verdict
 
 
+@pytest.mark.slow
 def test_fits_with_problems_are_counted(coins):
     """A few leave the verdict as it is; many make no YES of uniform PIT values, and no less of a NO."""
     sound = nb.sbc(coins, Drawn(share=0.0), num_simulations=60, key=3)

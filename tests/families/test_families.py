@@ -75,6 +75,7 @@ def test_draws_follow_the_marginals(case, rng):
             )
 
 
+@pytest.mark.slow
 def test_formulas_run_compiled_and_do_not_retrace(case, rng):
     x, m = table(case, rng, 20)
     counted = case.family.statistics(x, m)

@@ -148,6 +148,7 @@ def test_a_cell_that_the_model_does_not_allow_gives_nan(family, strange):
     assert np.isfinite(found[1]).all()
 
 
+@pytest.mark.slow
 def test_a_probability_of_zero_gives_no_nan_in_the_slopes_of_other_classes():
     point = nb.fit(nb.Multinomial(), [[1, 0], [2, 0], [3, 1]], ["a", "a", "b"], nb.MLE())
     # In JAX's own precision, and not compiled as a whole.
