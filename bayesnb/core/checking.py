@@ -89,7 +89,7 @@ def is_jax(x: Any) -> TypeGuard["jax.Array"]:
 
 
 def is_traced(x: Any) -> bool:
-    """Whether a JAX array stands for one that a transformation of JAX will have."""
+    """Whether a JAX array is a placeholder inside a transformation of JAX, without numbers."""
     return isinstance(x, sys.modules["jax"].core.Tracer)
 
 

@@ -1,7 +1,7 @@
 """Decisions about rows: labels of least expected loss, and abstention. It imports NumPy alone."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def _read_loss(loss: Any, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     frames: Any = getattr(sys.modules.get("pandas"), "DataFrame", ())
     if isinstance(loss, frames):
         _require_labels(loss, labels)
-        actions, loss = _actions_in_array(loss.index.tolist()), loss[labels]
+        actions, loss = array_of_labels(loss.index.tolist()), loss[labels]
     elif hasattr(loss, "columns"):
         raise TypeError(
             f"loss is a {type(loss).__module__.split('.')[0]} table, whose rows have no labels: give a pandas "
@@ -98,8 +98,8 @@ def _require_labels(loss: Any, labels: list[Any]) -> None:
         raise ValueError("loss has no rows: give one for each action, with the action as its index")
 
 
-def _actions_in_array(actions: list[Any]) -> np.ndarray:
-    """Actions in an array of their type, or of objects if they have several types."""
-    if len({*map(type, actions)}) == 1 and not isinstance(actions[0], tuple):
-        return np.array(actions)
-    return np.fromiter(actions, dtype=object, count=len(actions))
+def array_of_labels(labels: Sequence[Any]) -> np.ndarray:
+    """Labels or actions in an array of their type, or of objects if they are tuples or have several types."""
+    if len({*map(type, labels)}) == 1 and not isinstance(labels[0], tuple):
+        return np.array(labels)
+    return np.fromiter(labels, dtype=object, count=len(labels))

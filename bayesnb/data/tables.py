@@ -293,7 +293,7 @@ class ArrayTable(Table):
 
 @dataclass(frozen=True)
 class DeviceTable(ArrayTable):
-    """An array of JAX on a device, a `DeviceArray`; what is not computed there reads a copy."""
+    """A table that is a `DeviceArray`. Methods that the device does not compute read a copy."""
 
     def shown(self, column: int) -> np.ndarray:
         cells = self.cells.array[:, column]

@@ -321,7 +321,7 @@ class _Counter:
         return scatter_beyond_rounding(n, mean + correction, scatter)
 
     def _number_of_class(self, numbers: np.ndarray) -> nw.Expr:
-        """The number of each row's class: a sum of which one term is not zero, because chains may not be long."""
+        """The number that belongs to the class of each row. Engines limit chains, so that it is a sum of short ones."""
         if (numbers == numbers[0]).all():
             return nw.lit(float(numbers[0]))
         pairs = zip(batched(self.classes.tolist(), CHAIN), batched(numbers.tolist(), CHAIN), strict=True)

@@ -250,7 +250,7 @@ class Effects(PrintedFrame):
 
 
 def _title_of_panel(effect: ColumnEffect, shown: ColumnEffect) -> str:
-    """The name of a column with its mean absolute log odds, and how many of its categories there are room for."""
+    """The name of a column and its mean absolute log odds; and the number of its categories, if not all are shown."""
     head, number = f"{effect.name}: {effect.importance:.2g} on average", len(shown.values)
     all_shown = number == len(effect.values)
     return head if all_shown else f"{head}, {how_many(number, len(effect.values), 'category', 'top')}"

@@ -20,6 +20,7 @@ from bayesnb.model.lazy_statistics import count_more_in_lazy
 from bayesnb.model.prior import CLASS_SITE, spread_class_prior
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.posterior.belief import Belief, offers, require
+from bayesnb.posterior.lazy_predictions import proba_in_memory
 from bayesnb.posterior.predictions import Predictions
 
 # --------------------------------------------------------------------------------------------------
@@ -405,7 +406,6 @@ class Posterior(Printed, Predictions):
         array([[ True,  True, False],
                [ True, False, False]])
         """
-        from bayesnb.posterior.lazy_predictions import proba_in_memory
         from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_rows
 
         if not (isinstance(fitted, tuple) and len(fitted) in (2, 3)):

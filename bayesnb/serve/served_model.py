@@ -23,7 +23,7 @@ from bayesnb.core.cells import (
     warn_unseen,
 )
 from bayesnb.core.checking import a_type, as_path, known_probabilities, listed, of_labels, require_no_new_class
-from bayesnb.core.decisions import decision_rule
+from bayesnb.core.decisions import array_of_labels, decision_rule
 from bayesnb.core.label_scores import NO_SCORES
 from bayesnb.core.plain_formulas import BEFORE, TOGETHER, two_classes, with_fallback
 from bayesnb.core.recipes import RECIPES, read_dates
@@ -126,8 +126,7 @@ class ServedModel:
     def __init__(self, scorer: Scorer) -> None:
         self._scorer = scorer
         self.columns = scorer.columns
-        mixed = len(kinds := {*map(type, scorer.classes)}) > 1 or tuple in kinds
-        self.classes = _object_cells(scorer.classes) if mixed else np.array(scorer.classes)
+        self.classes = array_of_labels(scorer.classes)
         numbers = scorer.number_readings
         readings = (*scorer.code_readings, *numbers)
         # Dates are read once for all that is derived of them, and follow the columns.

@@ -130,15 +130,19 @@ COPIED = ("all trees", "numpyro exponential", "outside bernoulli", "outside cate
 """Families that count on the host alone."""
 
 
+def drawn(case, rng, *, gaps):
+    """Cells of a family, with missing ones if it may have them."""
+    X = case.draw(rng, Y == 0, 3)
+    return np.where(rng.random(X.shape) < 0.1, np.nan, X) if gaps and case.can.holes else X
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("case", [case for case in FAMILIES if case.name != "durations"], ids=lambda case: case.name)
 @pytest.mark.usefixtures("elsewhere")
 @pytest.mark.filterwarnings("ignore:.*rows lack a cell")
 def test_every_family(case, weighted, rng, copies):
-    X = case.draw(rng, Y == 0, 3)
-    if weighted and case.can.holes:
-        X = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    X = drawn(case, rng, gaps=weighted)
     X = X.astype(np.float64 if weighted else np.float32)
     model = nb.NaiveBayes({"x": (case.default, slice(None))})
     weights = rng.integers(0, 5, ROWS) / 4 if weighted else None
@@ -311,9 +315,7 @@ LOO_COPIED = (*COPIED, "joint categorical", "dirichlet multinomial")
 @pytest.mark.usefixtures("elsewhere")
 @pytest.mark.filterwarnings("ignore:.*rows lack a cell")
 def test_leave_one_out(case, weighted, rng, copies):
-    X = case.draw(rng, Y == 0, 3)
-    if weighted and case.can.holes:
-        X = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    X = drawn(case, rng, gaps=weighted)
     weights = rng.integers(1, 5, ROWS) / 4 if weighted else None
     posterior = nb.fit(nb.NaiveBayes({"x": (case.default, slice(None))}), X, Y, sample_weight=weights)
     expected = nb.loo(posterior, X, Y, sample_weight=weights)
