@@ -514,11 +514,14 @@ def test_cells_are_those_of_their_column(name, way, tmp_path, monkeypatch):
         (["a,b,a", "1,.5,6"], "has the column 'a' twice: give each column a name of its own"),
     ],
 )
-def test_columns_that_are_not_clear_are_refused(command, fitted, tmp_path, rows, words):
+def test_columns_that_are_not_clear_are_refused(command, fitted, tmp_path, rows, words, monkeypatch):
     (tmp_path / "table.csv").write_text("\n".join(rows))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
     for verb in (["fit"], ["compare"], ["predict", fitted[1]], ["check", fitted[1]]):
         target = [] if verb[0] == "predict" else ["--target", "a"]
         refused(command(*verb, tmp_path / "table.csv", *target), words)
+    assert not [*(tmp_path / "work").iterdir()]
 
 
 def test_a_class_may_have_a_name_that_marks_missing_cells(fit_to, command, tmp_path):

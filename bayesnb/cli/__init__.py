@@ -235,9 +235,9 @@ def _compare_command(
     """
     with _errors_in_a_line():
         _refuse_overwriting(out / "comparison.csv", table)
-        out.mkdir(parents=True, exist_ok=True)  # before the sampler runs, so that a wrong path costs no time
         how: Any = {"missing": missing, "sep": sep, "decimal": decimal}
         exact, _, features, labels = _fit_exactly(table, target, drop, categorical, to_sample=True, **how)
+        out.mkdir(parents=True, exist_ok=True)  # before the sampler runs, so that a wrong path costs no time
         typer.echo(f"NUTS: {chains} chains, {warmup} warm-up steps, {samples} draws each")
         sampler = NUTS(num_warmup=warmup, num_samples=samples, num_chains=chains)
         sampled = fit(exact.problem.model, features, labels, sampler, key=seed)
