@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce, singledispatchmethod
 from itertools import batched, chain, islice
-from operator import add, and_
+from operator import add
 from typing import Any
 
 import narwhals as nw
@@ -180,10 +180,10 @@ class _Counter:
     def _name(self, position: int) -> str:
         return self.lazy.names[self.places[position]]
 
-    def _cells_as_numbers(self, block: Block) -> Columns | None:
+    def _cells_as_numbers(self, block: Block) -> np.ndarray | None:
         """The cells of a block; None if they are no numbers, or the family states no needs."""
         cells = [cell for position in block.columns if (cell := self._cell_as_number(position)) is not None]
-        return None if block.has_categories or len(cells) < len(block.columns) else Columns(cells)
+        return None if block.has_categories or len(cells) < len(block.columns) else Columns.of(cells)[None]
 
     def _cell_as_number(self, position: int) -> nw.Expr | None:
         name, derived = self._name(position), self.model.schema.derivation(position)
@@ -192,17 +192,16 @@ class _Counter:
             return column.is_missing()
         return column.plain_numbers() if derived is None or derived.is_copy else None
 
-    def _count_by_sums(self, block: Block, cells: Columns) -> Asking:
+    def _count_by_sums(self, block: Block, cells: np.ndarray) -> Asking:
         tree = stated_needs(block.family)
-        held = _formula(lambda x: held_by(x, block.family), cells).expressions
-        columns = list(zip(cells.expressions, held, strict=True))
+        held = _formula(lambda x: held_by(x, block.family), cells)
+        columns = list(zip(cells.flat, held.flat, strict=True))
         checks = [self._check_support(block, j, *column) for j, column in enumerate(columns)]
         kept = zip(columns, map(self._is_tolerant, block.labels), strict=True)
-        checked = Columns(nw.when(own).then(cell) if tolerant else cell for (cell, own), tolerant in kept)
+        checked = Columns.of(nw.when(own).then(cell) if tolerant else cell for (cell, own), tolerant in kept)[None]
         if block.whole_rows:
-            complete = reduce(and_, (~cell.is_null() for cell in checked.expressions))
-            checked = checked.each(lambda cell: nw.when(complete).then(cell))
-        made: dict[Any, Columns] = {None: checked}
+            checked = np.where(np.isnan(checked).any(axis=1, keepdims=True), np.nan, checked)
+        made: dict[Any, np.ndarray] = {None: checked}
         counts_of_needs = []
         for need in list_needs(tree):
             if need.of not in made:
@@ -242,27 +241,27 @@ class _Counter:
     # ---- needs
 
     @singledispatchmethod
-    def _count_need(self, need: Need, cells: Columns, block: Block) -> Asking:
+    def _count_need(self, need: Need, cells: np.ndarray, block: Block) -> Asking:
         raise NoExpressionError(type(need).__name__)
 
     @_count_need.register
-    def _(self, need: RowWeight, cells: Columns, block: Block) -> Asking:
+    def _(self, need: RowWeight, cells: np.ndarray, block: Block) -> Asking:
         if not block.whole_rows:
             return self.class_weights[:, None]
-        return (yield from self._weights(Columns(cells.expressions[:1])))
+        return (yield from self._weights(cells[:, :1]))
 
     @_count_need.register
-    def _(self, need: CellWeight, cells: Columns, block: Block) -> Asking:
+    def _(self, need: CellWeight, cells: np.ndarray, block: Block) -> Asking:
         return (yield from self._weights(cells))
 
-    def _weights(self, cells: Columns) -> Asking:
-        return np.stack((yield [self.lazy.weight_of(cell) for cell in cells.expressions]), axis=-1)
+    def _weights(self, cells: np.ndarray) -> Asking:
+        return np.stack((yield [self.lazy.weight_of(cell) for cell in cells.flat]), axis=-1)
 
-    def _sums(self, cells: Columns) -> Asking:
-        return np.stack((yield [self.lazy.sum_of(cell) for cell in cells.expressions]), axis=-1)
+    def _sums(self, cells: np.ndarray) -> Asking:
+        return np.stack((yield [self.lazy.sum_of(cell) for cell in cells.flat]), axis=-1)
 
     @_count_need.register
-    def _(self, need: Sums, cells: Columns, block: Block) -> Asking:
+    def _(self, need: Sums, cells: np.ndarray, block: Block) -> Asking:
         try:
             terms = cells if need.terms is None else _formula(need.terms, cells)
         except NoExpressionError:
@@ -271,7 +270,7 @@ class _Counter:
         sums = yield from _together([self._sum_of_term(term, cells, need.over_columns) for term in each])
         return sums[0] if len(sums) == 1 else np.stack(sums, axis=-1)
 
-    def _sum_of_term(self, term: Any, cells: Columns, over_columns: bool) -> Asking:
+    def _sum_of_term(self, term: Any, cells: np.ndarray, over_columns: bool) -> Asking:
         if isinstance(term, Columns):
             found = yield from self._sums(term)
         else:
@@ -279,8 +278,8 @@ class _Counter:
         return found.sum(axis=-1, keepdims=True) if over_columns else found
 
     @_count_need.register
-    def _(self, need: CentredSquares, cells: Columns, block: Block) -> Asking:
-        each = [self._moments(cell) for cell in cells.expressions]
+    def _(self, need: CentredSquares, cells: np.ndarray, block: Block) -> Asking:
+        each = [self._moments(cell) for cell in cells.flat]
         columns = yield from _together(each)
         return moments_beyond_rounding(*(np.concatenate(parts, axis=1) for parts in zip(*columns, strict=True)))
 
@@ -307,13 +306,13 @@ class _Counter:
         return tuple(part[:, None] for part in parts)
 
     @_count_need.register
-    def _(self, need: CentredProducts, cells: Columns, block: Block) -> Asking:
-        n, sums = yield from _together([self._weights(Columns(cells.expressions[:1])), self._sums(cells)])
+    def _(self, need: CentredProducts, cells: np.ndarray, block: Block) -> Asking:
+        n, sums = yield from _together([self._weights(cells[:, :1]), self._sums(cells)])
         mean = safe_ratio(sums, n)
-        away = [cell - self._number_of_class(mean[:, j]) for j, cell in enumerate(cells.expressions)]
+        away = [cell - self._number_of_class(mean[:, j]) for j, cell in enumerate(cells.flat)]
         i, j = np.triu_indices(len(away))
-        products = Columns(away[one] * away[other] for one, other in zip(i, j, strict=True))
-        off, sums = yield from _together([self._sums(Columns(away)), self._sums(products)])
+        products = Columns.of(away[one] * away[other] for one, other in zip(i, j, strict=True))
+        off, sums = yield from _together([self._sums(Columns.of(away)), self._sums(products)])
         scatter = np.zeros((len(n), len(away), len(away)))
         scatter[:, i, j] = scatter[:, j, i] = sums
         correction = safe_ratio(off, n)
@@ -329,13 +328,13 @@ class _Counter:
 
     @_count_need.register(Frequencies)
     @_count_need.register(ValueCounts)
-    def _count_need_by_value(self, need: Need, cells: Columns, block: Block) -> Asking:
+    def _count_need_by_value(self, need: Need, cells: np.ndarray, block: Block) -> Asking:
         """A need of the values that occur, each a row of its weight on the host; needs of different columns add up."""
         yield []
         parts = []
-        for j, cell in enumerate(cells.expressions):
+        for j, cell in enumerate(cells.flat):
             counts = self.lazy.counts({"value": cell}, block.family.family_name, kept=False)
-            x = _in_column(counts["value"].cast(nw.Float64).to_numpy(), j, len(cells.expressions))
+            x = _in_column(counts["value"].cast(nw.Float64).to_numpy(), j, len(cells.flat))
             parts.append(count_on_host(replace(need, of=None), x, self._membership(counts)))
         return reduce(add, parts)
 
@@ -401,7 +400,7 @@ class _Counter:
             self.unseen[key] = self.unseen.get(key, {}) | {v: n or found[v] for v, n in number.items()}
 
 
-def _formula(function: Any, cells: Columns) -> Any:
+def _formula(function: Any, cells: np.ndarray) -> Any:
     """A formula of cells as expressions."""
     try:
         return function(cells)
