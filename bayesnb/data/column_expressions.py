@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from operator import add
 from typing import Any, Self
 
 import narwhals as nw
@@ -18,33 +19,39 @@ class Columns(np.ndarray):
     Conditions that are known before the query, such as those on parameters, stay booleans and choose an expression.
     """
 
+    __array_priority__ = 1.0  # else NumPy joins them to a plain array
+    ufuncs: dict[str, Any]
+
     @classmethod
     def of(cls, expressions: Iterable[Any]) -> Self:
         """Columns side by side, shape (columns,)."""
         return np.fromiter(expressions, object).view(cls)
 
     def astype(self, *_: Any, **__: Any) -> Any:
-        return Columns.of(cell.cast(nw.Float64) for cell in self.flat).reshape(self.shape)
+        return self.of(cell.cast(nw.Float64) for cell in self.flat).reshape(self.shape)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         # NumPy calls the operators and methods of objects, such as ``log`` of an expression.
-        function = UFUNCS.get(ufunc.__name__, partial(ufunc, dtype=object))
+        function = self.ufuncs.get(ufunc.__name__, partial(ufunc, dtype=object))
         given = [np.asarray(each) for each in inputs]
         if method == "__call__":
-            return _as_columns(function(*given))
+            return self._like(function(*given))
         found = in_halves(np.moveaxis(given[0], options["axis"], 0), function)
-        return _as_columns(np.expand_dims(found, options["axis"]) if options.get("keepdims") else found)
+        return self._like(np.expand_dims(found, options["axis"]) if options.get("keepdims") else found)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
         if function in ARRANGEMENTS:
             return super().__array_function__(function, types, arguments, options)
         if function not in FUNCTIONS:
             raise NoExpressionError(function.__name__)
-        return _as_columns(FUNCTIONS[function](*arguments, **options))
+        return self._like(FUNCTIONS[function](*arguments, **options))
+
+    def _like(self, found: Any) -> Any:
+        return np.asarray(found, object).view(type(self))
 
 
-def _as_columns(found: Any) -> Any:
-    return np.asarray(found, object).view(Columns)
+class PreciseColumns(Columns):
+    """Columns whose log(1 + q) keeps the digits that 1 + q loses where q is small, at half the speed."""
 
 
 def in_halves(terms: Any, function: Callable[[Any, Any], Any]) -> Any:
@@ -90,22 +97,30 @@ def item_between(edges: Sequence[float], cell: nw.Expr, items: Sequence[Any], si
     return nw.when(low).then(below).otherwise(item_between(edges[middle + 1 :], cell, items[middle + 1 :], side))
 
 
-def _matmul(one: Any, other: Any) -> Any:
-    return in_halves(np.moveaxis(one[..., None] * other[..., None, :, :], -2, 0), np.add)
+def _matmul(matrices: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Products of matrices of numbers, many of which are zero, and columns (matrices, columns, 1)."""
+    sums = [
+        [in_halves([one * a for a, one in zip(row, of, strict=True) if a], add) for row in matrix]
+        for matrix, of in zip(matrices.tolist(), x[..., 0], strict=True)
+    ]
+    return np.array(sums, object)[..., None]
 
 
-UFUNCS: dict[str, Any] = {
+Columns.ufuncs = {
     "isnan": np.frompyfunc(nw.Expr.is_null, 1, 1),
     "isfinite": np.frompyfunc(lambda cell: cell.abs() < np.inf, 1, 1),
     "absolute": np.frompyfunc(nw.Expr.abs, 1, 1),
     "rint": np.frompyfunc(nw.Expr.round, 1, 1),
-    "log1p": np.frompyfunc(_log1p, 1, 1),
+    "log1p": lambda q: np.log(q + 1.0),
     "maximum": np.frompyfunc(lambda one, other: nw.max_horizontal(_literal(one), _literal(other)), 2, 1),
     "minimum": np.frompyfunc(lambda one, other: nw.min_horizontal(_literal(one), _literal(other)), 2, 1),
+    "logical_and": np.bitwise_and,
     "logical_or": np.bitwise_or,
     "matmul": _matmul,
 }
 """NumPy's functions of single cells that expressions have by another name, or not at all."""
+
+PreciseColumns.ufuncs = Columns.ufuncs | {"log1p": np.frompyfunc(_log1p, 1, 1)}
 
 _CHOSEN = np.frompyfunc(_where, 3, 1)
 
@@ -116,5 +131,5 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 """NumPy's other functions of cells."""
 
-ARRANGEMENTS = {np.concatenate, np.expand_dims, np.moveaxis, np.ndim, np.shape, np.stack}
+ARRANGEMENTS = {np.concatenate, np.expand_dims, np.moveaxis, np.ndim, np.ravel, np.shape, np.stack}
 """NumPy's functions that only move cells."""
