@@ -4,9 +4,9 @@ Cells of numbers become expressions, and each need the sums of some of them. Wha
 text and log-gamma functions, is counted by value: each value that occurs is then a row of its weight on the host.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce, singledispatchmethod
+from functools import partial, reduce, singledispatchmethod
 from itertools import batched, chain, islice
 from operator import add
 from typing import Any
@@ -255,10 +255,15 @@ class _Counter:
         return (yield from self._weights(cells))
 
     def _weights(self, cells: np.ndarray) -> Asking:
-        return np.stack((yield [self.lazy.weight_of(cell) for cell in cells.flat]), axis=-1)
+        return self._answers(map(self.lazy.weight_of, cells.flat))
 
     def _sums(self, cells: np.ndarray) -> Asking:
-        return np.stack((yield [self.lazy.sum_of(cell) for cell in cells.flat]), axis=-1)
+        return self._answers(map(self.lazy.sum_of, cells.flat))
+
+    @staticmethod
+    def _answers(questions: Iterable[Question]) -> Asking:
+        """The answers, shape (classes, questions)."""
+        return np.transpose((yield list(questions)))
 
     @_count_need.register
     def _(self, need: Sums, cells: np.ndarray, block: Block) -> Asking:
@@ -279,31 +284,22 @@ class _Counter:
 
     @_count_need.register
     def _(self, need: CentredSquares, cells: np.ndarray, block: Block) -> Asking:
-        each = [self._moments(cell) for cell in cells.flat]
-        columns = yield from _together(each)
-        return moments_beyond_rounding(*(np.concatenate(parts, axis=1) for parts in zip(*columns, strict=True)))
-
-    def _moments(self, cell: nw.Expr) -> Asking:
-        """Weight, mean and sum of squared deviations of a column, each (classes, 1)."""
-        n, total, *variance = yield [self.lazy.weight_of(cell), self.lazy.sum_of(cell), *self.lazy.variance_of(cell)]
+        variances = self._answers(question for cell in cells.flat for question in self.lazy.variance_of(cell))
+        n, total, variance = yield from _together([self._weights(cells), self._sums(cells), variances])
         mean = safe_ratio(total, n)
-        if variance and (mean**2 <= STEADY * variance[0]).all():
-            return self._of_one_column(n, mean, n * variance[0])
+        ssd = n * variance if variance.size else np.full_like(n, np.nan)
+        left = np.flatnonzero(~(n * mean**2 <= STEADY * ssd).all(axis=0))
         # A chain of 300 classes takes ninety times as long: one number for all comes first, from which most means are
         # not far.
-        middle = np.full_like(mean, safe_ratio(total.sum(), n.sum()))
+        middle = np.broadcast_to(safe_ratio(total.sum(axis=0), n.sum(axis=0)), n.shape)
         for centre in [mean] if len(n) <= CHAIN else [middle, mean]:
-            deviation = cell - self._number_of_class(centre)
-            off, squares = yield [self.lazy.sum_of(deviation), self.lazy.sum_of(deviation * deviation)]
-            shift = safe_ratio(off, n)
-            ssd = squares - n * shift**2
-            if (n * shift**2 <= NEAR * ssd).all():
-                break
-        return self._of_one_column(n, centre + shift, ssd)
-
-    @staticmethod
-    def _of_one_column(*parts: np.ndarray) -> tuple[np.ndarray, ...]:
-        return tuple(part[:, None] for part in parts)
+            if len(left):
+                away = Columns.of(cells[0, j] - self._number_of_class(centre[:, j]) for j in left)
+                off, squares = yield from _together([self._sums(away), self._sums(away * away)])
+                own, shift = n[:, left], safe_ratio(off, n[:, left])
+                mean[:, left], ssd[:, left] = centre[:, left] + shift, squares - own * shift**2
+                left = left[~(own * shift**2 <= NEAR * ssd[:, left]).all(axis=0)]
+        return moments_beyond_rounding(n, mean, ssd)
 
     @_count_need.register
     def _(self, need: CentredProducts, cells: np.ndarray, block: Block) -> Asking:
@@ -331,12 +327,9 @@ class _Counter:
     def _count_need_by_value(self, need: Need, cells: np.ndarray, block: Block) -> Asking:
         """A need of the values that occur, each a row of its weight on the host; needs of different columns add up."""
         yield []
-        parts = []
-        for j, cell in enumerate(cells.flat):
-            counts = self.lazy.counts({"value": cell}, block.family.family_name, kept=False)
-            x = _in_column(counts["value"].cast(nw.Float64).to_numpy(), j, len(cells.flat))
-            parts.append(count_on_host(replace(need, of=None), x, self._membership(counts)))
-        return reduce(add, parts)
+        each = (self.lazy.counts({"value": cell}, block.family.family_name, kept=False) for cell in cells.flat)
+        columns = ((counts["value"].cast(nw.Float64).to_numpy(), counts) for counts in each)
+        return self._add_up(columns, cells.size, partial(count_on_host, replace(need, of=None)))
 
     # ---- blocks of which the values are counted
 
@@ -349,12 +342,18 @@ class _Counter:
         if block.is_joint:
             x, counts = self._values(block)
             return count_rows([block], (x,), self._membership(counts)).blocks[0]
-        parts, wide = [], len(block.columns)
-        for j in range(wide):
-            x, counts = self._values(block.column(j))
-            for rows in row_pieces(len(x), wide):
-                own = _in_column(x[rows, 0], j, wide)
-                parts.append(block.family.statistics(own, self._membership(counts, rows)))
+        wide = len(block.columns)
+        each = (self._values(block.column(j)) for j in range(wide))
+        return self._add_up(((x[:, 0], counts) for x, counts in each), wide, block.family.statistics)
+
+    def _add_up(self, columns: Iterable[tuple[np.ndarray, Any]], wide: int, count: Callable[[Any, Any], Any]) -> Any:
+        """The sum of the statistics of columns, each of which is alone in a table: its values, and their counts."""
+        parts = []
+        for j, (values, counts) in enumerate(columns):
+            for rows in row_pieces(len(values), wide):
+                x = np.full((len(values[rows]), wide), np.nan)
+                x[:, j] = values[rows]
+                parts.append(count(x, self._membership(counts, rows)))
         return reduce(add, parts)
 
     def _values(self, block: Block) -> tuple[np.ndarray, Any]:
@@ -408,10 +407,3 @@ def _formula(function: Any, cells: np.ndarray) -> Any:
         raise
     except (TypeError, ValueError, AttributeError, IndexError) as error:  # a formula of other libraries
         raise NoExpressionError(str(error)) from error
-
-
-def _in_column(values: np.ndarray, j: int, wide: int) -> np.ndarray:
-    """Values as the column j of a table that lacks all other cells, shape (values, wide)."""
-    x = np.full((len(values), wide), np.nan)
-    x[:, j] = values
-    return x
