@@ -11,9 +11,10 @@ import numpy as np
 from bayesnb.core.cells import LARGEST_NUMBER
 from bayesnb.core.checking import listed
 from bayesnb.core.plain_formulas import FROM, HIGHEST, log_correction, rest_by_series
+from bayesnb.data.dask_table import as_graph_value, map_partitions, without_rows
 from bayesnb.data.lazy_cells import LazyColumn, bins_as_codes, computed_once, most_compared, of_key, with_looked_up
 from bayesnb.data.lazy_table import is_lazy
-from bayesnb.data.read import as_graph_value, is_dask, map_partitions, without_rows
+from bayesnb.data.read import is_dask
 from bayesnb.serve.scorer import MultivariateT, Reading, RisingFactorials, Scorer, StudentT
 
 MOST_PATTERNS = 20

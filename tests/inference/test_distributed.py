@@ -22,11 +22,12 @@ import pytest
 from sklearn.base import clone
 
 import bayesnb as nb
+from bayesnb.data import dask_table
 from bayesnb.data import labels as data_labels
+from bayesnb.data.elsewhere import sample_elsewhere
 from bayesnb.estimators import GaussianNB, NaiveBayesClassifier
 from bayesnb.families.moments import Moments
 from bayesnb.inference import sources
-from bayesnb.inference.sources import sample_elsewhere
 from bayesnb.model.open_schema import OpenSchema
 
 CLASSES = ["a", "b", "c", "d"]
@@ -433,7 +434,7 @@ class TestSample:
 
     @pytest.mark.parametrize("weighted", [False, True])
     def test_weights_are_those_of_the_same_rows_in_memory(self, weighted, monkeypatch):
-        monkeypatch.setattr(sources, "SAMPLE", 150)
+        monkeypatch.setattr(dask_table, "SAMPLE", 150)
         posterior = nb.fit(MODEL, X, Y, sample_weight=WEIGHT if weighted else None)
         weight = partitioned(WEIGHT) if weighted else None
         rows, labels, weights = sample_elsewhere(partitioned(X), partitioned(Y), weight, 3)
@@ -454,7 +455,7 @@ class TestSample:
         assert (other.weights["mean"] != found.weights["mean"]).any()
 
     def test_each_row_is_drawn_as_often_and_once(self, monkeypatch):
-        monkeypatch.setattr(sources, "SAMPLE", 30)
+        monkeypatch.setattr(dask_table, "SAMPLE", 30)
         frame = partitioned(pd.DataFrame({"place": np.arange(100), "label": 0}), 3)
         with dask.config.set(scheduler="synchronous"):
             drawn = [sample_elsewhere(frame[["place"]], frame["label"], None, key)[0]["place"] for key in range(60)]
@@ -495,7 +496,7 @@ class TestSample:
             )
 
     def test_a_classifier_counts_all_rows_and_chooses_by_some(self, rng, monkeypatch):
-        monkeypatch.setattr(sources, "SAMPLE", 200)
+        monkeypatch.setattr(dask_table, "SAMPLE", 200)
         cells, labels = np.exp(rng.normal(size=(2000, 2))), rng.integers(0, 2, 2000)
         cells[7, 1] = -1.0  # not in the sample, so that its family cannot hold it
         blocks = da.from_array(cells, chunks=(300, 2)), da.from_array(labels, chunks=300)
@@ -510,7 +511,7 @@ class TestSample:
         np.testing.assert_allclose(found.posterior_.unweighted.log_joint(cells), in_memory.log_joint(cells), rtol=1e-9)
 
     def test_bins_of_an_estimator_are_those_of_all_rows(self, monkeypatch):
-        monkeypatch.setattr(sources, "SAMPLE", 60)
+        monkeypatch.setattr(dask_table, "SAMPLE", 60)
         frame = partitioned(X.assign(label=Y))
         found = NaiveBayesClassifier(BINS, feature_weights=None).fit(frame, "label")
         assert_same(found.posterior_, nb.fit(BINS, X, Y), X)
@@ -606,7 +607,7 @@ UNREAD = FRAME.map_partitions(never, meta=X.iloc[:0])
 EXACT = nb.fit(MODEL, X, Y)
 REFUSED = [
     (lambda: nb.fit(MODEL, FRAME, Y), "X is a Dask DataFrame and y a Series"),
-    (lambda: nb.fit(MODEL, FRAME, None), "y a NoneType"),
+    (lambda: nb.fit(MODEL, FRAME, None), "y is None, and the rows of X .a DataFrame. are elsewhere: name"),
     (lambda: nb.fit(MODEL, X, Y_PARTS), r"y is a Dask Series and X a DataFrame.*y.compute\(\)"),
     (lambda: nb.fit(MODEL, FRAME, Y_PARTS, sample_weight=WEIGHT), "sample_weight a Series"),
     (lambda: nb.fit(MODEL, FRAME, dask.delayed(Y)), "y a Delayed"),
