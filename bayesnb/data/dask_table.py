@@ -81,7 +81,7 @@ class DaskTable:
         ValueError
             If there is no row.
         """
-        seeds = random_generator(seed).integers(2**63, size=len(delayed_partitions(self.X)))
+        seeds = random_generator(seed).integers(2**63, size=len(_delayed_partitions(self.X)))
         found = self.fold(partial(_Sample.of, seeds))
         if found is None:
             raise ValueError("X has no rows: give at least one")
@@ -157,7 +157,7 @@ def _require_same_partitions(X: Any, y: Any, sample_weight: Any) -> tuple[Any, b
             f"y is a Dask {type(y).__name__} and X {a_type(X)}: give both as Dask collections in the same "
             "partitions, or both in memory, y.compute()"
         )
-    X, named = as_partitioned_table(X)
+    X, named = _as_partitioned_table(X)
     for name, other in others.items():
         if not is_dask(other) or not type(other).__module__.startswith(("dask.array", "dask.dataframe")):
             raise TypeError(
@@ -167,7 +167,7 @@ def _require_same_partitions(X: Any, y: Any, sample_weight: Any) -> tuple[Any, b
             )
         if other.ndim != 1:
             raise ValueError(f"{name} has {other.ndim} dimensions: give one value for each row, shape (rows,)")
-        num_mine, num_theirs = len(delayed_partitions(X)), len(delayed_partitions(other))
+        num_mine, num_theirs = len(_delayed_partitions(X)), len(_delayed_partitions(other))
         if num_mine != num_theirs:
             raise ValueError(
                 f"X has {num_mine} partitions and {name} has {num_theirs}: partition them alike, with "
@@ -185,7 +185,7 @@ def _require_same_partitions(X: Any, y: Any, sample_weight: Any) -> tuple[Any, b
 def _pieces(given: Sequence[Any]) -> Iterable[Any]:
     """Table, labels and weights of each partition, delayed; of frames in one graph: it has the partitions they say."""
     if not all(type(data).__module__.startswith("dask.dataframe") for data in given):
-        return zip(*map(delayed_partitions, given), strict=True)
+        return zip(*map(_delayed_partitions, given), strict=True)
     X, *others = given
     options = {"meta": without_rows(X, True), "align_dataframes": False, "enforce_metadata": False}
     whole = X.map_partitions(lambda *given: given, *others, **options)
@@ -234,10 +234,10 @@ def map_partitions(function: Callable[[Any], np.ndarray], X: Any) -> Any:
     import dask.array as da
     from dask import delayed
 
-    X, named = as_partitioned_table(X)
+    X, named = _as_partitioned_table(X)
     like = function(without_rows(X, named))
     shared, task = as_graph_value("function", function), delayed(call, pure=False)
-    pieces = delayed_partitions(X)
+    pieces = _delayed_partitions(X)
     sizes = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(pieces)
     arrays = [
         da.from_delayed(task(shared, piece), (size, *like.shape[1:]), dtype=like.dtype)
@@ -247,12 +247,16 @@ def map_partitions(function: Callable[[Any], np.ndarray], X: Any) -> Any:
 
 
 def without_rows(X: Any, named: bool) -> Any:
-    """An empty table in memory with the columns of a partitioned table (see `as_partitioned_table`)."""
+    """An empty table in memory with the columns of a partitioned table (see `_as_partitioned_table`)."""
+    if not named:
+        return np.empty((0, X.shape[1]))
+    from dask.dataframe.utils import strip_unknown_categories
+
     # Dask has no public name for the empty frame that tells the columns and their types.
-    return X._meta if named else np.empty((0, X.shape[1]))  # noqa: SLF001
+    return strip_unknown_categories(X._meta)  # noqa: SLF001
 
 
-def as_partitioned_table(X: Any) -> tuple[Any, bool]:
+def _as_partitioned_table(X: Any) -> tuple[Any, bool]:
     """A Dask array or frame with whole rows in each partition, and whether its columns have names.
 
     Raises
@@ -271,7 +275,7 @@ def as_partitioned_table(X: Any) -> tuple[Any, bool]:
     return (X if named or X.numblocks[1] == 1 else X.rechunk({1: -1})), named
 
 
-def delayed_partitions(data: Any) -> list[Any]:
+def _delayed_partitions(data: Any) -> list[Any]:
     """Each partition as a delayed value."""
     # Dask's optimization of a frame joins small files, so that it has other partitions than it says.
     return list(np.ravel(data.to_delayed(optimize_graph=not type(data).__module__.startswith("dask.dataframe"))))

@@ -120,7 +120,7 @@ def as_table(X: Any, name: str = "X") -> Table:
         raise TypeError(TRACED)
     if is_dask(X):
         raise TypeError(
-            "X is a Dask collection, which nb.fit, predict, predict_proba, predict_log_proba and log_joint take: for "
+            "X is a Dask collection, which fits, updates, comparisons of populations and predictions take: for "
             "all else give rows in memory, X.compute()"
         )
     if scipy.sparse.issparse(X):

@@ -99,8 +99,8 @@ def read_elsewhere(
         return count_batches(schema, schema.find(rows), [("X", rows)], check)
     if y is None:
         raise ValueError(
-            f"y is None, and the rows of X ({a_type(X)}) are elsewhere: name the column of its labels, or give those of a "
-            "Dask array in its partitions"
+            f"y is None, and X is {a_type(X)}, whose rows are not in memory: name the column of its labels, or give a "
+            "Dask array in the partitions of a Dask table"
         )
     table = table_elsewhere(X, y, sample_weight, model.features)
     problem, unseen = _counted_problem(_schema_elsewhere(model, table, classes, feature_names), table, check)

@@ -292,7 +292,7 @@ class NaiveBayes(Printed, Params):
         Parameters
         ----------
         frame : table, shape (rows, columns)
-            Of a lazy table 10,000 rows choose, drawn at random, and some of each class that these lack.
+            Of a lazy or Dask table 10,000 rows choose, drawn at random, and some of each class that these lack.
         y : labels of shape (rows,) or str, optional
             A text is the name of the label's column in the frame, which is then no feature. Rows whose label is missing
             do not count.

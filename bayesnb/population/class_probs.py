@@ -238,7 +238,7 @@ def estimate_class_probs(
     ----------
     posterior : Posterior or fitted estimator
     X_new : table, shape (rows, columns)
-        Of a lazy table 10,000 rows, drawn at random.
+        Of a lazy or Dask table 10,000 rows, drawn at random.
     y : labels of shape (rows,) or str, optional
         Labels that are known, missing where they are not. The labelled rows are a random sample of all.
     prob : float, default 0.9

@@ -26,8 +26,8 @@ def drift(posterior: Any, X_new: Any, y_new: Any = None, *, smallest: float = 0.
         With the statistics of its rows, and closed forms for the columns. Weights of features predict the classes, and
         change nothing else.
     X_new : table, shape (rows, columns)
-        At least two rows, from the population to be compared. Of a lazy table the engine counts all rows; without
-        labels 10,000 rows, drawn at random, say which class probabilities they have.
+        At least two rows, from the population to be compared. Of a lazy or Dask table all rows are
+        counted; without labels 10,000 rows, drawn at random, say which class probabilities they have.
     y_new : labels of shape (rows,) or str, optional
         If they are known.
     smallest : float, default 0.1

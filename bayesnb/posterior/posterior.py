@@ -582,7 +582,7 @@ class Posterior(Printed, Predictions):
         Parameters
         ----------
         X : table, shape (rows, columns)
-            In memory or lazy, as for `fit`.
+            In memory or elsewhere, as for `fit`.
         y : labels of shape (rows,) or str
         sample_weight : array, shape (rows,), optional
             Of a lazy table the name of its column.
