@@ -504,7 +504,12 @@ NUMBERS = nb.NaiveBayes({"x": nb.Gaussian(), "t": nb.Categorical()})
 BAD = {
     "no such label": ((NUMBERS, small(), "lable"), {}, ValueError, "y is 'lable', which is not a column of X.*'label'"),
     "labels apart": ((NUMBERS, small(), ["u"] * 4), {}, TypeError, "y a list: give the name of its column"),
-    "no labels": ((NUMBERS, small(), None), {}, ValueError, "y is None, and X is a .*, whose rows are not in memory: name the column"),
+    "no labels": (
+        (NUMBERS, small(), None),
+        {},
+        ValueError,
+        "y is None, and X is a .*, whose rows are not in memory: name the column",
+    ),
     "label is a feature": ((NUMBERS, small(), "t"), {}, ValueError, "'t' holds the labels, and the model has it"),
     "no such column": ((nb.NaiveBayes({"z": nb.Gaussian()}), small(), "label"), {}, ValueError, "column 'z' is not in"),
     "no such weight": ((NUMBERS, small(), "label"), {"sample_weight": "v"}, ValueError, "'v', which is not a column"),
