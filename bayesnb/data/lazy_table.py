@@ -16,7 +16,15 @@ import numpy as np
 from bayesnb.core.cells import is_missing
 from bayesnb.core.checking import a_type, listed, warn
 from bayesnb.data.labels import as_labels, read_labels
-from bayesnb.data.read import LARGEST_TOTAL, Rows, is_dask, read_rows, require_label_column, require_weight_column
+from bayesnb.data.read import (
+    LARGEST_TOTAL,
+    Rows,
+    collecting,
+    is_dask,
+    read_rows,
+    require_label_column,
+    require_weight_column,
+)
 
 
 def is_lazy(table: Any) -> bool:
@@ -159,7 +167,7 @@ class LazyTable:
             number = int(found[ROWS].to_numpy()[missing].sum())
             raise ValueError(
                 f"column {self.target!r} has no label in {number} row{'s' * (number > 1)} of X: leave these rows out, "
-                "or collect the table, X.collect(), for inferences that take rows without a label"
+                f"or collect the table, X.{collecting(self.frame)}, for inferences that take rows without a label"
             )
         if self.weight is not None and found["wrong"].sum():
             first = self._rows.filter(w.is_null() | ~right).select(WEIGHT).head(1).collect()[WEIGHT].to_list()[0]
@@ -250,7 +258,7 @@ class LazyTable:
         if len(found) > MOST_VALUES:
             raise ValueError(
                 f"{who} needs every value of {listed(columns)}, and X has more than {MOST_VALUES:,}: give these "
-                "columns another family, or rows in memory, X.collect() or a sample of X"
+                f"columns another family, or rows in memory, X.{collecting(self.frame)} or a sample of X"
             )
         if not weight:
             found = found.with_columns(nw.col(ROWS).cast(nw.Float64).alias(WEIGHT))

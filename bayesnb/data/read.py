@@ -133,7 +133,7 @@ def as_table(X: Any, name: str = "X") -> Table:
         )
     frame = as_frame(X, name)
     if isinstance(frame, nw.LazyFrame):
-        raise TypeError(f"{name} is a lazy frame: collect it first, {name}.collect()")
+        raise TypeError(f"{name} is a lazy table, whose rows are needed in memory: {name}.{collecting(frame)}")
     if isinstance(frame, nw.DataFrame):
         names = tuple(X.columns) if nw.dependencies.is_pandas_dataframe(X) else tuple(frame.columns)
         _refuse_duplicates(names, name)
@@ -180,8 +180,14 @@ def as_frame(X: Any, name: str = "X") -> Any:
         raise
 
 
+def collecting(lazy: Any) -> str:
+    """The call that gives the rows of a lazy table in memory, such as ``collect()``, for errors."""
+    calls = {"DUCKDB": "df()", "IBIS": "to_pyarrow()", "PYSPARK": "toArrow()"}
+    return calls.get(nw.from_native(lazy).implementation.name, "collect()")
+
+
 def is_dask(data: Any) -> bool:
-    """Whether data are a Dask collection, which `bayesnb.inference.sources` reads one partition at a time."""
+    """Whether data are a Dask collection, which `bayesnb.data.dask_table` reads one partition at a time."""
     return type(data).__module__.partition(".")[0] == "dask"
 
 

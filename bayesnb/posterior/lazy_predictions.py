@@ -14,7 +14,7 @@ from bayesnb.core.plain_formulas import FROM, HIGHEST, log_correction, rest_by_s
 from bayesnb.data.dask_table import as_graph_value, map_partitions, without_rows
 from bayesnb.data.lazy_cells import LazyColumn, bins_as_codes, computed_once, most_compared, of_key, with_looked_up
 from bayesnb.data.lazy_table import is_lazy
-from bayesnb.data.read import is_dask
+from bayesnb.data.read import collecting, is_dask
 from bayesnb.serve.scorer import MultivariateT, Reading, RisingFactorials, Scorer, StudentT
 
 MOST_PATTERNS = 20
@@ -330,7 +330,7 @@ def proba_in_memory(posterior: Any, X: Any) -> np.ndarray:
     if is_dask(X):
         return np.asarray(map_partitions(posterior.predict_proba, X))
     if is_lazy(X):
-        raise TypeError("predict_set takes rows in memory: collect the lazy table first")
+        raise TypeError(f"predict_set takes rows in memory: X.{collecting(X)}")
     return posterior.predict_proba(X)
 
 
@@ -354,7 +354,7 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
     """
     if method not in GIVE_TABLES:
         raise TypeError(
-            f"{method} takes rows in memory: collect the lazy table first, or take predict_proba or predict, which "
+            f"{method} takes rows in memory, X.{collecting(X)}: of a lazy table, take predict_proba or predict, which "
             "give a lazy table"
         )
     labels = posterior.model.schema.classes.tolist()

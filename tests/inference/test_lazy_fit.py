@@ -607,3 +607,26 @@ def test_a_query_that_fails_is_named(engine, tmp_path):
         path.unlink()
     with pytest.raises(ValueError, match=f"{engine} cannot compute .* of X: "):
         nb.fit(NUMBERS, lazy, "label")
+
+
+CALLS = {"polars": "collect", "duckdb": "df", "ibis": "to_pyarrow", "pyspark": "toArrow"}
+
+
+@pytest.mark.parametrize("engine", EVERY_ENGINE)
+def test_what_needs_rows_names_the_call_that_gives_them(engine):
+    lazy = lazily(small(), engine)
+    classifier = NaiveBayesClassifier(NUMBERS, feature_weights=None).fit(lazy, "label")
+    in_memory = getattr(lazy, CALLS[engine])()
+    assert len(in_memory) == len(small())
+    calls = [
+        lambda: nb.loo(classifier.posterior_, lazy, "label"),
+        lambda: classifier.partial_fit(lazy, "label"),
+        lambda: classifier.forget(lazy, "label"),
+        lambda: classifier.score(lazy, "label"),
+        lambda: classifier.explain(lazy),
+        lambda: classifier.predict_set(lazy),
+        lambda: classifier.predict_log_proba(lazy),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=rf"in memory.*X\.{CALLS[engine]}\(\)"):
+            call()
