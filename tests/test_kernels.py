@@ -323,9 +323,9 @@ def _tables_of_every_kind(rng):
 
 IN_PIECES = {
     "bayesnb.data.tables.Table.chunk_cells": _tables_of_every_kind,
-    "bayesnb.posterior.left_out.HYPERPARAMETERS": _leaving_out,
+    "bayesnb.posterior.left_out.PIECE_CELLS": _leaving_out,
     "bayesnb.core.arrays.PIECE_CELLS": _averaged_and_under_draws,
-    "bayesnb.posterior.diagnostics.SLAB_CELLS": _convergence,
+    "bayesnb.posterior.diagnostics.PIECE_CELLS": _convergence,
     "bayesnb.checks.same_draws.IN_PIECES": _tests_of_marginals,
     "bayesnb.families.mutual_information.PIECE_CELLS": _information_of_counts,
     "bayesnb.families.all_trees.GRAPH_CELLS": _trees_of_rows,
