@@ -240,8 +240,6 @@ def component_marginal(distribution: dist.Distribution) -> dist.Distribution | N
     """Distribution of each number that a distribution draws, of the draws' shape; None if it is not known."""
     if isinstance(distribution, dist.Dirichlet):
         return dirichlet_marginal(distribution.concentration)
-    if isinstance(distribution, GammaVector):
-        return dist.Gamma(distribution.concentration, distribution.rate)
     return None if distribution.event_shape else distribution
 
 
@@ -344,11 +342,6 @@ def independent_pit(distribution: dist.Distribution, x: np.ndarray, rng: np.rand
 @independent_pit.register
 def _(distribution: dist.Independent, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return independent_pit(distribution.base_dist, x, rng)
-
-
-@independent_pit.register
-def _(distribution: GammaVector, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return pit(dist.Gamma(distribution.concentration, distribution.rate), x, rng)
 
 
 @independent_pit.register
