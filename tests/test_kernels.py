@@ -382,8 +382,7 @@ def test_unseen_categories_of_all_chunks_are_counted_once(rng, monkeypatch):
     posterior = nb.fit(nb.Categorical(), rng.integers(0, 3, (50, 2)), rng.integers(0, 2, 50))
     X = rng.integers(0, 3, (4000, 2))
     X[::1000, 0] = 9
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         posterior.predict_proba(X)
     assert [str(warning.message)[:41] for warning in caught] == ["column 0: 4 cell(s) hold categories not se"[:41]]
 

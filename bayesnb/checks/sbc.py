@@ -419,9 +419,8 @@ def _simulations(
         rng = random_generator(data_key)
         codes, cells = model.draw_rows(truth, num_rows, rng, total_count)
         problem = Problem(model, model.count(cells, np.eye(len(truth.class_prob))[codes]))
-        with warnings.catch_warnings():
-            # The verdict counts the problems, so that fits need not warn.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        # The verdict counts the problems, so that fits need not warn.
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             posterior = inference.fit(problem, key=fit_key)
         found.append(_pits(model, posterior, truth, problem.statistics, draw_key, rng))
         problems.append(_problems(posterior))
