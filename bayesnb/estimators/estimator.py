@@ -248,12 +248,12 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         array of shape (n_samples,)
             Of a lazy table, the table with the column ``prediction``, as for `Posterior.predict_proba`.
         """
+        asked = {"loss": loss, "confidence": confidence, "abstain": abstain}
+        given = {name: value for name, value in asked.items() if value is not None}
         if self._gives_table(X, "predict"):
-            given = {"loss": loss, "confidence": confidence, "abstain": abstain}
-            return self._with_columns(X, "predict", {name: value for name, value in given.items() if value is not None})
-        if not (loss is confidence is abstain is None):
-            decided = {"loss": loss, "confidence": confidence, "abstain": abstain}
-            return self._predictor().predict(self.checked_table(X), **decided)
+            return self._with_columns(X, "predict", given)
+        if given:
+            return self._predictor().predict(self.checked_table(X), **given)
         best = self.predict_log_proba(X).argmax(axis=1)
         return self.classes_[best]
 

@@ -203,8 +203,7 @@ class TestLabelsColumn:
     def test_of_leave_one_out(self, fitted):
         folds = np.arange(len(X)) % 2
         draws = nb.from_samples(MODEL, fitted.draws(num_chains=2, num_draws=50, key=0), X=X, y=Y)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # eight rows give a large Pareto k
+        with warnings.catch_warnings(action="ignore"):  # eight rows give a large Pareto k
             for score in (
                 lambda table, y: nb.loo(fitted, table, y).elpd,
                 lambda table, y: nb.loo_scores(fitted, table, y).to_numpy().tolist(),

@@ -391,8 +391,7 @@ class TestReading:
         with pytest.warns(UserWarning, match="labels are named 'size'"):
             nb.fit(MODEL, partitioned(X), partitioned(X["size"]))
         number = int(X["size"].isin([2, 9]).sum())
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             nb.fit(nb.NaiveBayes({"size": nb.Categorical(categories=[1, 5])}), partitioned(X), partitioned(Y))
         assert [str(w.message).split(" hold")[0] for w in caught] == [f"column 'size': {number} cell(s)"]
 
