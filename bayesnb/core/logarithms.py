@@ -150,7 +150,7 @@ def stirling_rest(z: Any) -> Any:
 
 
 def _rest(z: Any) -> Any:
-    return _from_sixteen(z, rest_by_series(z, namespace(z)[0]), lambda: _rest_of_small(z))
+    return _from_sixteen(z, rest_by_series(namespace(z)[0].maximum(z, 16.0)), lambda: _rest_of_small(z))
 
 
 _rest_in_jax = jit(_rest)
