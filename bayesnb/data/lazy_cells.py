@@ -9,6 +9,7 @@ import narwhals as nw
 
 from bayesnb.data.column_expressions import item_between
 from bayesnb.data.tables import TEXT
+from bayesnb.data.text_expressions import FIELDS, numbers_in_text, part_of_dates
 from bayesnb.serve.scorer import Reading
 
 # --------------------------------------------------------------------------------------------------
@@ -102,12 +103,21 @@ class LazyColumn:
     ----------
     name : str
     dtype : narwhals.dtypes.DType
+    form : tuple, optional
+        Decimal sign and unit of numbers that are written as text.
+
+    Attributes
+    ----------
+    dates : dict
+        By form, `fields_of_dates` of the cells, where dates are read of them.
     """
 
-    def __init__(self, name: str, dtype: Any) -> None:
+    def __init__(self, name: str, dtype: Any, form: tuple[str, str] | None = None) -> None:
         self.name, self.dtype = name, dtype
-        self.cells = nw.col(name)
-        if dtype.is_float():
+        self.cells, self.dates = nw.col(name), dict[str | None, Mapping[str, nw.Expr]]()
+        if form is not None and dtype in TEXT:
+            self.cells, self.dtype = numbers_in_text(self.cells.cast(nw.String), *form), nw.Float64()
+        elif dtype.is_float():
             self.cells = nw.when(~self.cells.is_nan()).then(self.cells)
 
     def is_missing(self) -> nw.Expr:
@@ -123,12 +133,15 @@ class LazyColumn:
         if reading.recipe == "missing":
             return self.is_missing(), nw.Float64
         if reading.recipe == "date":
-            if self.dtype not in (nw.Date, nw.Datetime):
+            if self.dtype not in (nw.Date, nw.Datetime, *TEXT):
                 raise TypeError(
                     f"column {self.name!r} holds {self.dtype}, and the fit read dates of it: convert it to dates or "
                     "timestamps in the query"
                 )
-            return _part_of_date(self.cells, self.dtype, dict(reading.settings)["part"]).cast(nw.Float64), nw.Float64
+            settings = dict(reading.settings)
+            names = [*FIELDS][: 3 if self.dtype == nw.Date else None]
+            own = {name: getattr(self.cells.dt, name)().cast(nw.Int64) for name in names}
+            return part_of_dates(self.dates.get(settings["form"], own), settings["part"]), nw.Float64
         if self.dtype in TEXT:
             return self.cells.cast(nw.String), nw.String
         if (numbers := self.plain_numbers()) is not None:
@@ -171,26 +184,3 @@ class LazyColumn:
             # Float64 would take several such numbers, of identities for example, for one.
             return self.cells.cast(nw.String), {str(int(value)): code for code, value in own if value % 1 == 0}
         return cells, {value if kind is str else float(value): code for code, value in own}
-
-
-def _part_of_date(cells: nw.Expr, dtype: Any, part: str) -> nw.Expr:
-    """A part of dates as a number, as `bayesnb.core.recipes.PARTS` has it."""
-    if part == "day":
-        found = _days(cells)
-        units = {"hour": 24.0, "minute": 1440.0, "second": 86400.0, "microsecond": 86400e6} if dtype != nw.Date else {}
-        for unit, number in units.items():
-            found = found + getattr(cells.dt, unit)().cast(nw.Float64) / number
-        return found
-    if part == "hour" and dtype == nw.Date:
-        return nw.when(~cells.is_null()).then(nw.lit(0))
-    found = getattr(cells.dt, part)()
-    # On Spark, narwhals counts Sunday as 0.
-    return (found.cast(nw.Int64) + 6) % 7 + 1 if part == "weekday" else found
-
-
-def _days(day: nw.Expr) -> nw.Expr:
-    """Days since 2000 in the Gregorian calendar, counted from March, so that leap days end a year."""
-    month = (day.dt.month().cast(nw.Int64) + 9) % 12
-    year = day.dt.year().cast(nw.Int64) - month // 10
-    whole = year * 365 + year // 4 - year // 100 + year // 400 + (month * 306 + 5) // 10 + day.dt.day()
-    return whole.cast(nw.Float64) - 730426.0

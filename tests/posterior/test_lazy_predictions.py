@@ -330,10 +330,7 @@ WRONG = {
         lambda X: X.with_columns(colour=pl.col("day")),
         r"column 'colour' holds Date.*, and categories are .* by text or numbers alone: convert the column to text",
     ),
-    "text in dates": (
-        lambda X: X.with_columns(day=pl.lit("2024-05-06")),
-        "column 'day' holds String, and the fit",
-    ),
+    "numbers in dates": (lambda X: X.with_columns(day=pl.lit(3)), "column 'day' holds Int.*, and the fit read dates"),
     "a name is taken": (lambda X: X.with_columns(proba_b=pl.lit(1)), r"X has a column 'proba_b' already"),
 }
 
