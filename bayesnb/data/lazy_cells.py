@@ -1,6 +1,7 @@
 """Cells of lazy tables as numbers and codes, in expressions that the engine of the table computes."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from math import isfinite
 from typing import Any
@@ -105,6 +106,8 @@ class LazyColumn:
     dtype : narwhals.dtypes.DType
     form : tuple, optional
         Decimal sign and unit of numbers that are written as text.
+    is_empty : bool
+        Whether the column has no type, since all its cells are missing.
 
     Attributes
     ----------
@@ -112,8 +115,8 @@ class LazyColumn:
         By form, `fields_of_dates` of the cells, where dates are read of them.
     """
 
-    def __init__(self, name: str, dtype: Any, form: tuple[str, str] | None = None) -> None:
-        self.name, self.dtype = name, dtype
+    def __init__(self, name: str, dtype: Any, form: tuple[str, str] | None = None, is_empty: bool = False) -> None:
+        self.name, self.dtype, self.is_empty = name, dtype, is_empty
         self.cells, self.dates = nw.col(name), dict[str | None, Mapping[str, nw.Expr]]()
         if form is not None and dtype in TEXT:
             self.cells, self.dtype = numbers_in_text(self.cells.cast(nw.String), *form), nw.Float64()
@@ -132,6 +135,8 @@ class LazyColumn:
         """What a recipe makes of the cells, missing ones null, and its type: text, float64, or another one."""
         if reading.recipe == "missing":
             return self.is_missing(), nw.Float64
+        if self.is_empty:
+            return nw.lit(None, nw.Float64()), nw.Float64
         if reading.recipe == "date":
             if self.dtype not in (nw.Date, nw.Datetime, *TEXT):
                 raise TypeError(
@@ -142,8 +147,8 @@ class LazyColumn:
             names = [*FIELDS][: 3 if self.dtype == nw.Date else None]
             own = {name: getattr(self.cells.dt, name)().cast(nw.Int64) for name in names}
             return part_of_dates(self.dates.get(settings["form"], own), settings["part"]), nw.Float64
-        if self.dtype in TEXT:
-            return self.cells.cast(nw.String), nw.String
+        if self.dtype in (*TEXT, nw.Date):
+            return self.cells.cast(nw.String), nw.Date if self.dtype == nw.Date else nw.String
         if (numbers := self.plain_numbers()) is not None:
             return numbers, nw.Float64
         return self.cells, self.dtype
@@ -168,12 +173,15 @@ class LazyColumn:
     def categories(self, reading: Reading) -> tuple[nw.Expr, dict[Any, int]]:
         """Cells as text or float64, and the codes of the categories of the same type; errors as for `numbers`."""
         cells, dtype = self._made_of(reading)
-        kind: Any = {nw.String: str, nw.Float64: int | float | Decimal}.get(dtype, ())
+        if self.is_empty and reading.recipe != "missing":
+            return cells, {}
+        kind: Any = {nw.String: str, nw.Float64: int | float | Decimal, nw.Date: date}.get(dtype, ())
         own = [(code, value) for code, value in enumerate(reading.categories or ()) if isinstance(value, kind)]
+        own = [(code, value) for code, value in own if not isinstance(value, datetime)]  # which is a date to Python
         if kind == ():
             raise TypeError(
-                f"column {self.name!r} holds {self.dtype}, and categories are found in a lazy table by text or numbers "
-                "alone: convert the column to text in the query, here and for the fit"
+                f"column {self.name!r} holds {self.dtype}, and categories are found in a lazy table by text, numbers "
+                "or days alone: convert the column to text in the query, here and for the fit"
             )
         if not (own or reading.others):
             raise TypeError(
@@ -183,4 +191,5 @@ class LazyColumn:
         if dtype == nw.Float64 and self.dtype.is_integer() and any(abs(value) > 2**53 for _, value in own):
             # Float64 would take several such numbers, of identities for example, for one.
             return self.cells.cast(nw.String), {str(int(value)): code for code, value in own if value % 1 == 0}
-        return cells, {value if kind is str else float(value): code for code, value in own}
+        plain: Any = float if dtype == nw.Float64 else str
+        return cells, {plain(value): code for code, value in own}

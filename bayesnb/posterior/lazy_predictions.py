@@ -10,8 +10,8 @@ import numpy as np
 
 from bayesnb.core.cells import LARGEST_NUMBER
 from bayesnb.core.checking import listed
-from bayesnb.core.recipes import ISO
 from bayesnb.core.plain_formulas import FROM, HIGHEST, log_correction, rest_by_series
+from bayesnb.core.recipes import ISO
 from bayesnb.data.lazy_cells import LazyColumn, bins_as_codes, computed_once, most_compared, of_key, with_looked_up
 from bayesnb.data.lazy_table import is_lazy
 from bayesnb.data.read import as_graph_value, is_dask, map_partitions, without_rows
@@ -396,7 +396,11 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
     places = posterior.model.schema.locate(names, True, [used])
     require_new_columns(names, new, any_case=not frame.implementation.is_polars())
     forms = {at: (decimal, unit) for at, decimal, unit, _ in flat.scorer.forms}
-    columns = {at: LazyColumn(names[places[at]], types[names[places[at]]], forms.get(at)) for at in used}
+    columns = {}
+    for at in used:
+        dtype = types[name := names[places[at]]]
+        is_empty = dtype == nw.Unknown and frame.filter(~nw.col(name).is_null()).head(1).collect().is_empty()
+        columns[at] = LazyColumn(name, dtype, forms.get(at), is_empty)
     query = _Query(flat.scorer, frame, columns)
     found = query.proba() if method == "predict_proba" else [query.prediction()]
     return query.frame.select(*names, **dict(zip(new, found, strict=True))).to_native()
