@@ -8,6 +8,7 @@ from typing import Any
 
 import narwhals as nw
 
+from bayesnb.core.number_form import NumberForm
 from bayesnb.data.column_expressions import item_between
 from bayesnb.data.tables import TEXT
 from bayesnb.data.text_expressions import FIELDS, numbers_in_text, part_of_dates
@@ -104,8 +105,8 @@ class LazyColumn:
     ----------
     name : str
     dtype : narwhals.dtypes.DType
-    form : tuple, optional
-        Decimal sign and unit of numbers that are written as text.
+    form : NumberForm, optional
+        How its numbers are written, if it is text.
     is_empty : bool
         Whether the column has no type, since all its cells are missing.
 
@@ -115,11 +116,11 @@ class LazyColumn:
         By form, `fields_of_dates` of the cells, where dates are read of them.
     """
 
-    def __init__(self, name: str, dtype: Any, form: tuple[str, str] | None = None, is_empty: bool = False) -> None:
+    def __init__(self, name: str, dtype: Any, form: NumberForm | None = None, is_empty: bool = False) -> None:
         self.name, self.dtype, self.is_empty = name, dtype, is_empty
         self.cells, self.dates = nw.col(name), dict[str | None, Mapping[str, nw.Expr]]()
         if form is not None and dtype in TEXT:
-            self.cells, self.dtype = numbers_in_text(self.cells.cast(nw.String), *form), nw.Float64()
+            self.cells, self.dtype = numbers_in_text(self.cells.cast(nw.String), form), nw.Float64()
         elif dtype.is_float():
             self.cells = nw.when(~self.cells.is_nan()).then(self.cells)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import narwhals as nw
 
-from bayesnb.core.number_form import CELL, UNIT_SIGNS
+from bayesnb.core.number_form import CELL, UNIT_SIGNS, NumberForm
 from bayesnb.core.recipes import ISO
 
 SPACE = r"[\t-\r\x1c- \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
@@ -23,11 +23,11 @@ def _matching(text: nw.Expr, pattern: str) -> nw.Expr:
     return nw.when(found).then(text.str.replace_all(f"^{SPACE}+|{SPACE}+$", ""))
 
 
-def numbers_in_text(text: nw.Expr, decimal: str, unit: str) -> nw.Expr:
+def numbers_in_text(text: nw.Expr, form: NumberForm) -> nw.Expr:
     """As `NumberForm.read`, of digits 0 to 9, missing ones null."""
-    text = _matching(text.str.replace_all("\u2212", "-"), CELL[decimal].pattern)
-    text = nw.when(text.str.replace_all(f"[^{UNIT_SIGNS}]", "") == unit).then(text)
-    return text.str.replace_all(f"[^0-9eE{decimal}-]", "").str.replace_all(",", ".").cast(nw.Float64)
+    text = _matching(text.str.replace_all("\u2212", "-"), CELL[form.decimal].pattern)
+    text = nw.when(text.str.replace_all(f"[^{UNIT_SIGNS}]", "") == form.unit).then(text)
+    return text.str.replace_all(f"[^0-9eE{form.decimal}-]", "").str.replace_all(",", ".").cast(nw.Float64)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesnb.core.cells import LARGEST_NUMBER
 from bayesnb.core.checking import listed
+from bayesnb.core.number_form import NumberForm
 from bayesnb.core.plain_formulas import FROM, HIGHEST, log_correction, rest_by_series
 from bayesnb.core.recipes import ISO
 from bayesnb.data.lazy_cells import LazyColumn, bins_as_codes, computed_once, most_compared, of_key, with_looked_up
@@ -185,8 +186,8 @@ class _Query:
     def _read_dates_in_text(self, columns: Mapping[int, LazyColumn]) -> None:
         """Put the parts of such dates, of which each is read several times."""
         readings = (*self.scorer.code_readings, *self.scorer.number_readings)
-        dates = {(columns[one.column], dict(one.settings)["form"]): None for one in readings if one.recipe == "date"}
-        dates = [(column, form) for column, form in dates if column.dtype in TEXT]
+        each = {(columns[one.column], dict(one.settings)["form"]): None for one in readings if one.recipe == "date"}
+        dates = [(column, form) for column, form in each if column.dtype in TEXT]
         texts = self._put("date", [dates_in_text(column.cells, form or ISO) for column, form in dates])
         parts = [fields_of_dates(text, form or ISO) for text, (_, form) in zip(texts, dates, strict=True)]
         found = self._put_all({f"date_{k}": [*own.values()] for k, own in enumerate(parts)})
@@ -395,7 +396,7 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
     used = sorted({one.column for one in (*flat.scorer.code_readings, *flat.scorer.number_readings)})
     places = posterior.model.schema.locate(names, True, [used])
     require_new_columns(names, new, any_case=not frame.implementation.is_polars())
-    forms = {at: (decimal, unit) for at, decimal, unit, _ in flat.scorer.forms}
+    forms = {at: NumberForm(*form) for at, *form in flat.scorer.forms}
     columns = {}
     for at in used:
         dtype = types[name := names[places[at]]]

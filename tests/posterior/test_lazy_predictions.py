@@ -328,7 +328,7 @@ def test_days_as_categories(engine):
     posterior = nb.fit(nb.Categorical(), X, ["p", "p", "q", "q", "q", "p"])
     rows = pl.DataFrame({"day": [*days, datetime(1999, 12, 31).date()]})
     assert_as_in_memory(posterior, rows, engine)
-    with pytest.raises(TypeError, match="column 'day' holds Datetime.*by text, numbers or days alone"):
+    with pytest.raises(TypeError, match=r"column 'day' holds Datetime.*by text, numbers or days alone"):
         posterior.predict_proba(lazily(rows.cast(pl.Datetime), engine))
 
 
