@@ -258,6 +258,15 @@ def test_rows_of_weight_zero_show_no_category_but_a_class(engine):
     np.testing.assert_array_equal(bound.predict_proba(frame[:3]), posterior.predict_proba(frame[:3]))
 
 
+@pytest.mark.parametrize("engine", EVERY_ENGINE)
+def test_equal_cells_have_no_spread_after_an_update(engine):
+    x, y = np.linspace(0.1, 3.0, 30), ["a", "b"] * 20
+    frame = pl.DataFrame({str(k): np.full(40, cell) for k, cell in enumerate(x)})
+    posterior = nb.fit(nb.LogNormal(), frame, y)
+    found = posterior.update(lazily(frame.with_columns(label=pl.Series(y)), engine), "label")
+    np.testing.assert_allclose(found.predict_proba(frame), posterior.update(frame, y).predict_proba(frame), rtol=1e-9)
+
+
 @pytest.mark.parametrize("labels", [None, "species"], ids=["no labels", "labels"])
 @pytest.mark.parametrize("engine", ONE_ENGINE)
 @pytest.mark.filterwarnings("ignore:column 'island'", "ignore:The rows do not look like rows of the fit")
