@@ -162,10 +162,11 @@ class _Counter:
 
     def _cell_as_number(self, position: int) -> nw.Expr | None:
         name, derived = self._name(position), self.model.schema.derivation(position)
-        column = LazyColumn(name, self.lazy.schema[name])
+        dtype = self.lazy.schema[name]
         if derived is not None and derived.recipe == "missing":
-            return column.is_missing()
-        return column.plain_numbers() if derived is None or derived.is_copy else None
+            form = self.model.description.number_forms.get(*self.model.schema.names([position]))
+            return LazyColumn(name, dtype, form).is_missing()
+        return LazyColumn(name, dtype).plain_numbers() if derived is None or derived.is_copy else None
 
     def _count_by_sums(self, block: Block, cells: np.ndarray) -> Asking:
         tree = stated_needs(block.family)
