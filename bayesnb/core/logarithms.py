@@ -277,13 +277,6 @@ def log_and_log_rest(parameters: Mapping[str, Any], name: str) -> tuple[Any, Any
 # --------------------------------------------------------------------------------------------------
 
 
-def beta_mode(a: Any, b: Any) -> Any:
-    """Mode of Beta(a, b); the mean where the density is flat, NaN where it is unbounded."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mode = np.where((a == 1) & (b == 1), 0.5, (a - 1) / (a + b - 2))
-    return np.where((a < 1) | (b < 1), np.nan, mode)
-
-
 def log_negative_binomial(x: Any, concentration: Any, rate: Any) -> Any:
     """Log density of a Poisson count whose rate has a gamma distribution.
 

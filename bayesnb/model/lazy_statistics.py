@@ -22,14 +22,13 @@ from bayesnb.core.cells import (
     is_missing,
     refusal,
     warn_of_large_counts,
-    warn_unseen,
 )
 from bayesnb.core.deferred import in_float64
 from bayesnb.data.column_expressions import Columns, NoExpressionError, place_among
 from bayesnb.data.labels import Found
 from bayesnb.data.lazy_cells import LazyColumn, of_key
 from bayesnb.data.lazy_table import CLASS, ROWS, WEIGHT, LazyTable, Question, without_rows_in_errors
-from bayesnb.data.read import Rows, as_table, read_rows
+from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.tables import FrameTable
 from bayesnb.families.host_sums import count_on_host, stated_needs
 from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, support_of
@@ -50,7 +49,6 @@ from bayesnb.families.statistics import ClassCounts, Membership, safe_ratio
 from bayesnb.model.blocks import Block, ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.open_schema import OpenSchema
-from bayesnb.model.problem import Problem, with_new_categories
 from bayesnb.model.reading import Chunks, Counted, count_rows, held_by
 
 type Asking = Generator[list[Question], Any, Any]
@@ -73,8 +71,6 @@ STEADY = 1e6
 
 def find_in_lazy(schema: OpenSchema, lazy: LazyTable) -> Found:
     """As `OpenSchema.find`; numbers of which bins are made are those of a sample."""
-    if isinstance(schema.model, BoundModel):
-        return Found()
     found = Found(labels=lazy.classes if schema.classes is None else None)
     for position in dict.fromkeys((*schema.open_columns, *schema.seen_columns)):
         (name,) = schema.columns.names([position])
@@ -90,27 +86,6 @@ def find_in_lazy(schema: OpenSchema, lazy: LazyTable) -> Found:
 def _rows_of_values(lazy: LazyTable, name: str) -> Rows:
     counts = lazy.counts({name: nw.col(name)}, "a family of categories")
     return read_rows(counts.select(name).to_native(), None, counts[WEIGHT].to_numpy()).counting()
-
-
-# --------------------------------------------------------------------------------------------------
-# Rows that are added to those of a fit
-# --------------------------------------------------------------------------------------------------
-
-
-def count_more_in_lazy(problem: Problem, lazy: LazyTable) -> tuple[Problem, ModelStatistics]:
-    """As `count_more`."""
-    counted = count_lazy(problem.model, lazy)
-    grown = with_new_categories(problem, as_table(lazy.without_rows()), counted.unseen)
-    if grown is not problem:
-        counted = count_lazy(grown.model, lazy)
-    warn_unseen(counted.unseen)
-    return replace(grown, weighted=grown.weighted or counted.weighted), counted.statistics
-
-
-def count_each_class(model: BoundModel, lazy: LazyTable) -> list[Counted]:
-    """Counts of the rows of each class that occurs, one after another; of a table without labels in the first class."""
-    shown = lazy.classes.tolist() if lazy.target is not None else model.schema.classes[:1].tolist()
-    return [count_lazy(model, lazy.of_class(label)) for label in shown]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -187,10 +162,11 @@ class _Counter:
 
     def _cell_as_number(self, position: int) -> nw.Expr | None:
         name, derived = self._name(position), self.model.schema.derivation(position)
-        column = LazyColumn(name, self.lazy.schema[name])
+        dtype = self.lazy.schema[name]
         if derived is not None and derived.recipe == "missing":
-            return column.is_missing()
-        return column.plain_numbers() if derived is None or derived.is_copy else None
+            form = self.model.description.number_forms.get(*self.model.schema.names([position]))
+            return LazyColumn(name, dtype, form).is_missing()
+        return LazyColumn(name, dtype).plain_numbers() if derived is None or derived.is_copy else None
 
     def _count_by_sums(self, block: Block, cells: np.ndarray) -> Asking:
         tree = stated_needs(block.family)

@@ -11,10 +11,15 @@ import numpy as np
 
 from bayesnb.core.cells import LARGEST_NUMBER
 from bayesnb.core.checking import listed
+from bayesnb.core.number_form import NumberForm
+from bayesnb.core.recipes import ISO
 from bayesnb.data.column_expressions import Columns, PreciseColumns, in_halves
+from bayesnb.data.dask_table import as_graph_value, map_partitions, without_rows
 from bayesnb.data.lazy_cells import LazyColumn, bins_as_codes, computed_once, most_compared, of_key, with_looked_up
 from bayesnb.data.lazy_table import is_lazy
-from bayesnb.data.read import as_graph_value, is_dask, map_partitions, without_rows
+from bayesnb.data.read import collecting, is_dask
+from bayesnb.data.tables import TEXT
+from bayesnb.data.text_expressions import FIELDS, dates_in_text, fields_of_dates
 from bayesnb.serve.scorer import MultivariateT, Reading, Scorer
 
 MOST_PATTERNS = 20
@@ -114,6 +119,7 @@ class _Query:
     def _read(self, columns: Mapping[int, LazyColumn]) -> None:
         """Put the numbers and the codes."""
         coded, numbered = self.scorer.code_readings, self.scorer.number_readings
+        self._read_dates_in_text(columns)
         in_bins = [one for one in coded if one.edges is not None]
         of_categories = [one for one in coded if one.edges is None]
         known = [columns[one.column].categories(one) for one in of_categories]
@@ -139,6 +145,17 @@ class _Query:
         flag = in_halves([*refused, nw.lit(False)], or_)
         self.codes, (self.refused,) = self._put_all({"code": codes, "refused": [flag]}, kept=self.numbers)
         self.sizes = [one.num_codes for one in coded] + [len(edges) + 1 for _, edges in self.scorer.bins]
+
+    def _read_dates_in_text(self, columns: Mapping[int, LazyColumn]) -> None:
+        """Put the parts of such dates, of which each is read several times."""
+        readings = (*self.scorer.code_readings, *self.scorer.number_readings)
+        each = {(columns[one.column], dict(one.settings)["form"]): None for one in readings if one.recipe == "date"}
+        dates = [(column, form) for column, form in each if column.dtype in TEXT]
+        texts = self._put("date", [dates_in_text(column.cells, form or ISO) for column, form in dates])
+        parts = [fields_of_dates(text, form or ISO) for text, (_, form) in zip(texts, dates, strict=True)]
+        found = self._put_all({f"date_{k}": [*own.values()] for k, own in enumerate(parts)})
+        for (column, form), own in zip(dates, found, strict=True):
+            column.dates[form] = dict(zip(FIELDS, own, strict=True))
 
     def _codes(
         self, readings: Sequence[Reading], cells: Sequence[nw.Expr], known: Sequence[Mapping[Any, int]]
@@ -266,7 +283,7 @@ def proba_in_memory(posterior: Any, X: Any) -> np.ndarray:
     if is_dask(X):
         return np.asarray(map_partitions(posterior.predict_proba, X))
     if is_lazy(X):
-        raise TypeError("predict_set takes rows in memory: collect the lazy table first")
+        raise TypeError(f"predict_set takes rows in memory: X.{collecting(X)}")
     return posterior.predict_proba(X)
 
 
@@ -290,7 +307,7 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
     """
     if method not in GIVE_TABLES:
         raise TypeError(
-            f"{method} takes rows in memory: collect the lazy table first, or take predict_proba or predict, which "
+            f"{method} takes rows in memory, X.{collecting(X)}: of a lazy table, take predict_proba or predict, which "
             "give a lazy table"
         )
     labels = posterior.model.schema.classes.tolist()
@@ -317,7 +334,12 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
     used = sorted({one.column for one in (*flat.scorer.code_readings, *flat.scorer.number_readings)})
     places = posterior.model.schema.locate(names, True, [used])
     require_new_columns(names, new, any_case=not frame.implementation.is_polars())
-    columns = {at: LazyColumn(names[places[at]], types[names[places[at]]]) for at in used}
+    forms = {at: NumberForm(*form) for at, *form in flat.scorer.forms}
+    columns = {}
+    for at in used:
+        dtype = types[name := names[places[at]]]
+        is_empty = dtype == nw.Unknown and frame.filter(~nw.col(name).is_null()).head(1).collect().is_empty()
+        columns[at] = LazyColumn(name, dtype, forms.get(at), is_empty)
     query = _Query(flat.scorer, frame, columns)
     found = query.proba() if method == "predict_proba" else [query.prediction()]
     return query.frame.select(*names, **dict(zip(new, found, strict=True))).to_native()
