@@ -106,6 +106,12 @@ class ArrangedTable(Table):
         cells = self.cells.stored_values(self.places[column], rows)
         return cells if recipe is None else recipe.made_of(cells)
 
+    def stored_categories(self, column: int, rows: slice) -> Any:
+        recipe = self.recipes.get(column)
+        if recipe is not None and recipe.recipe != "category":
+            return self.stored_values(column, rows)
+        return self.cells.stored_categories(self.places[column], rows)
+
     def shown(self, column: int) -> np.ndarray:
         return super().shown(column) if column in self.recipes else self.cells.shown(self.places[column])
 

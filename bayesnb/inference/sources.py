@@ -8,7 +8,6 @@ from itertools import batched
 from operator import call
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from bayesnb.core.arrays import stacked
@@ -18,12 +17,11 @@ from bayesnb.core.deferred import pd
 from bayesnb.core.device_arrays import lies_on_device
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found
-from bayesnb.data.lazy_table import SAMPLE, WEIGHT, LazyTable, is_lazy, sample_lazy
+from bayesnb.data.lazy_table import SAMPLE, LazyTable, is_lazy, sample_lazy
 from bayesnb.data.read import (
     Rows,
     as_graph_value,
     as_partitioned_table,
-    check_weights,
     delayed_partitions,
     is_dask,
     read_rows,
@@ -31,7 +29,6 @@ from bayesnb.data.read import (
     split_labels,
     without_rows,
 )
-from bayesnb.data.tables import TEXT
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.lazy_statistics import count_lazy, find_in_lazy
 from bayesnb.model.naive_bayes import Model, read_for
@@ -175,24 +172,6 @@ def _counted_problem(
         raise ValueError("X has no rows: give at least one")
     problem = Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
     return problem, counted.unseen
-
-
-LONG = 20_000
-"""Rows from which the expressions of Polars count text sooner than the host does."""
-
-
-def read_text(model: Model, X: Any, y: Any, sample_weight: Any, classes: Any) -> Problem | None:
-    """As `read_by_engine`, of a long frame of Polars with text; None for other tables."""
-    if not (nw.dependencies.is_polars_dataframe(X) and len(X) >= LONG and isinstance(y, str) and y in X.columns):
-        return None
-    frame, weight = nw.from_native(X, eager_only=True), None
-    if not any(dtype in TEXT for name, dtype in frame.schema.items() if name != y):
-        return None
-    if sample_weight is not None:
-        weight = WEIGHT
-        weights = nw.new_series(weight, check_weights(sample_weight, len(X)), backend=frame.implementation)
-        frame = frame.with_columns(weights)
-    return read_by_engine(model, frame, y, weight, classes)
 
 
 def read_by_engine(
