@@ -456,11 +456,11 @@ def as_categories(series: nw.Series) -> Any:
     if series.implementation.is_polars():
         text = series.cast(nw.String)
         found = text.drop_nulls().unique().to_list()
-        codes = text.cast(nw.Enum(found)).to_native().to_physical().cast(int).fill_null(0)
+        codes = text.cast(nw.Enum(found)).to_native().to_physical().cast(int).fill_null(-1)
     elif series.implementation.is_pyarrow():
         plain = native.cast(native.type.value_type) if series.dtype == nw.Categorical else native
         encoded = plain.dictionary_encode().combine_chunks()
-        found, codes = encoded.dictionary.to_pylist(), encoded.indices.fill_null(0)
+        found, codes = encoded.dictionary.to_pylist(), encoded.indices.fill_null(-1)
     else:
         return pd.Categorical(native)
     return pd.Categorical.from_codes(codes.to_numpy(), pd.Index(found, dtype=object))
