@@ -147,7 +147,7 @@ def test_documents_with_concentrations_of_1e14():
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("large", [4, 7e4, 1e9])
 def test_the_sum_of_log_coefficients_is_that_of_a_loop(make, weighted, large):
-    x = [[1, 0, large, 3], [255, 256, 257, 1], [0, 0, 0, 0], [1, 1, 1, 1], [2, large, 1, 0], [0, 0, 0, large], [0.0] * 4]
+    x = [[1, 0, large, 3], [255, 256, 257, 1], [0, 0, 0, 0], [1, 1, 1, 1], [2, large, 1, 0], [0, 0, 0, large], [0] * 4]
     codes, weights = [0, 1, 0, 1, 1, 0, 1], [1.0, 0.5, 2.0, 1.0, 3.0, 1.5, 1.0] if weighted else [1.0] * 7
     terms = {0: [], 1: []}
     for row, code, weight in zip(x, codes, weights, strict=True):
