@@ -19,8 +19,7 @@ from bayesnb.core.deferred import leaves
 from bayesnb.data import dask_table, lazy_table
 from bayesnb.data.elsewhere import sample_elsewhere
 from bayesnb.estimators import NaiveBayesClassifier
-from bayesnb.inference import batches, sources
-from bayesnb.inference import fit as fit_module
+from bayesnb.inference import batches
 
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # of Ibis
 EVERY_ENGINE = [*ENGINES, *(pytest.param(engine, marks=pytest.mark.slow) for engine in SLOW_ENGINES)]
@@ -422,30 +421,6 @@ def test_bins_of_a_sample_are_those_of_a_fit_that_is_given_them(engine, monkeypa
     mine, in_memory = (fitted(nb.PolyaTree(), frame, False, each).problem for each in (engine, None))
     assert mine.model.families[0].edges != in_memory.model.families[0].edges
     require_equal(mine, replace(nb.fit(mine.model, frame.drop("weight"), "label", Counted()), growing=True))
-
-
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-@pytest.mark.filterwarnings("ignore:.* rows lack a cell")
-def test_a_long_frame_of_text_is_counted_as_a_lazy_table(mixed, weighted, monkeypatch):
-    features = {name: family for name, family in MIXED.features.items() if name not in ("trees", "bins")}
-    model = nb.NaiveBayes(features)
-    expected = fitted(model, mixed, weighted, None, Counted())
-    monkeypatch.setattr(sources, "LONG", 10)
-    monkeypatch.setattr(fit_module, "read_for", None)  # the host reads nothing
-    require_equal(fitted(model, mixed, weighted, None, Counted()), expected)
-
-
-def test_the_host_tells_what_is_wrong_in_a_long_frame(monkeypatch):
-    monkeypatch.setattr(sources, "LONG", 2)
-    with pytest.raises(ValueError, match="column 'x', row 1: inf is not"):
-        nb.fit(NUMBERS, small(x=[1.0, np.inf, 2.0, 3.0]), "label")
-    with pytest.raises(ValueError, match=r"row. ha.* none"):
-        nb.fit(NUMBERS, small(label=["u", None, None, "v"]), "label")
-    with pytest.raises(ValueError, match="sample_weight of row 1 is -2"):
-        nb.fit(NUMBERS, small(), "label", sample_weight=[1.0, -2.0, 1.0, 1.0])
-    tolerant = nb.NaiveBayes({"x": nb.LogNormal(), "t": nb.Categorical()}, outside_is_missing=["x"])
-    with pytest.raises(ValueError, match="column 'x', row 1: -2 is not a positive number"):
-        nb.fit(tolerant, small(x=[1.0, -2.0, 2.0, 3.0]), "label")
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
