@@ -405,9 +405,7 @@ class FrameTable(Table):
             values = series.to_numpy()
             if values.dtype.kind == "b" or (values.dtype == object and series.dtype in TEXT):
                 return values
-        result = np.empty(len(series), dtype=object)
-        result[:] = series.to_list()
-        return result
+        return np.fromiter(series.to_list(), dtype=object, count=len(series))
 
     def declared_categories(self, column: int) -> tuple | None:
         series = self._columns[column]
