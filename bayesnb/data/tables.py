@@ -329,7 +329,11 @@ class DeviceTable(ArrayTable):
 
     def beside(self, values: Any, kinds: str, dtype: Any = None) -> Any:
         """An array of JAX as a `DeviceArray` on the table's device, if its type is of some kinds; else as it is."""
-        return self.cells.beside(values, dtype) if is_concrete(values) and values.dtype.kind in kinds else values
+        return (
+            DeviceArray(self.cells.beside(values, dtype))
+            if is_concrete(values) and values.dtype.kind in kinds
+            else values
+        )
 
 
 # --------------------------------------------------------------------------------------------------
