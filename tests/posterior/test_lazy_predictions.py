@@ -454,6 +454,10 @@ WRONG = {
         r"column 'colour' holds Datetime.*, and categories are .* by text, numbers or days alone: convert the column",
     ),
     "numbers in dates": (lambda X: X.with_columns(day=pl.lit(3)), "column 'day' holds Int.*, and the fit read dates"),
+    "a name is a pattern": (
+        lambda X: X.with_columns(pl.lit(1).alias("^s.*$")),
+        r"column '\^s\.\*\$' of X: an engine takes",
+    ),
     "a name is taken": (lambda X: X.with_columns(proba_b=pl.lit(1)), r"X has a column 'proba_b' already"),
 }
 
