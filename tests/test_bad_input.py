@@ -716,8 +716,7 @@ def test_measurements_too_large_for_squares(cell, form):
     infinite = [r"(?<!-)inf" if cell > 0 else "-inf"]
     words = infinite if abs(cell) == 10**400 else [value(f"{cell:g}").replace("1e", r"1\.?0*e"), "divide"]
     known = nb.fit(nb.Gaussian(), [[1.0, 2.0], [2.0, 3.0], [3.0, 1.0]], ["a", "b", "a"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         for call in (lambda: nb.fit(nb.Gaussian(), X, ["a", "b", "a"]), lambda: known.predict_proba(np.asarray(X))):
             with refused("column 1", "row 0", *words, error=ValueError):
                 call()

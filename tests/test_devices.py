@@ -92,8 +92,7 @@ def test_one_warning_where_jax_has_no_cpu():
         with pytest.warns(RuntimeWarning, match="JAX_PLATFORMS is 'cuda', .*JAX_PLATFORMS=cuda,cpu") as caught:
             first = fitted().predict_proba(NORMAL)
         assert [each.filename for each in caught] == [__file__]
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             np.testing.assert_array_equal(fitted().predict_proba(NORMAL), first)
     finally:
         jax.config.update("jax_platforms", before)

@@ -129,7 +129,6 @@ CALLS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", CALLS)
 def test_calls(name: str) -> None:
     assert not jax.config.jax_enable_x64
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         CALLS[name]()
     assert not jax.config.jax_enable_x64

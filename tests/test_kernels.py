@@ -323,9 +323,9 @@ def _tables_of_every_kind(rng):
 
 IN_PIECES = {
     "bayesnb.data.tables.Table.chunk_cells": _tables_of_every_kind,
-    "bayesnb.posterior.left_out.HYPERPARAMETERS": _leaving_out,
+    "bayesnb.posterior.left_out.PIECE_CELLS": _leaving_out,
     "bayesnb.core.arrays.PIECE_CELLS": _averaged_and_under_draws,
-    "bayesnb.posterior.diagnostics.SLAB_CELLS": _convergence,
+    "bayesnb.posterior.diagnostics.PIECE_CELLS": _convergence,
     "bayesnb.checks.same_draws.IN_PIECES": _tests_of_marginals,
     "bayesnb.families.mutual_information.PIECE_CELLS": _information_of_counts,
     "bayesnb.families.all_trees.GRAPH_CELLS": _trees_of_rows,
@@ -382,8 +382,7 @@ def test_unseen_categories_of_all_chunks_are_counted_once(rng, monkeypatch):
     posterior = nb.fit(nb.Categorical(), rng.integers(0, 3, (50, 2)), rng.integers(0, 2, 50))
     X = rng.integers(0, 3, (4000, 2))
     X[::1000, 0] = 9
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         posterior.predict_proba(X)
     assert [str(warning.message)[:41] for warning in caught] == ["column 0: 4 cell(s) hold categories not se"[:41]]
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import bayesnb as nb
-from bayesnb.core.logarithms import beta_mode
 from bayesnb.families.categories import dirichlet_mode
 
 ENGLISH = [
@@ -104,8 +103,3 @@ def test_a_long_document_is_not_as_certain_as_its_plug_in():
 )
 def test_the_mode_of_a_dirichlet_by_hand(concentration, mode):
     np.testing.assert_allclose(dirichlet_mode(np.array([concentration, concentration])), [mode, mode])
-
-
-def test_the_mode_of_a_beta_is_that_of_a_dirichlet_of_two():
-    a, b = np.array([1.0, 2.0, 1.0, 3.0, 1.5, 0.5]), np.array([1.0, 1.0, 2.0, 2.0, 1.5, 2.0])
-    np.testing.assert_allclose(beta_mode(a, b), dirichlet_mode(np.stack([a, b], axis=-1))[:, 0])

@@ -47,8 +47,7 @@ class _GatheredWarnings:
     @contextmanager
     def warnings_of_fit(self, which: str) -> Iterator[None]:
         """Gather the warnings of a fit."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
+        with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
             yield
         for one in caught:
             message = str(one.message)

@@ -10,6 +10,7 @@ import xarray as xr
 from arviz_stats.base import array_stats
 from arviz_stats.ecdf_utils import compute_ecdf, ecdf_pit
 
+from bayesnb.checks.same_draws import ranks_among
 from bayesnb.core.checking import proportion, whole_number
 from bayesnb.core.deferred import in_float64, jax
 from bayesnb.core.forest import how_many
@@ -69,27 +70,20 @@ def _pits(
     key: "jax.Array",
     rng: np.random.Generator,
 ) -> dict[str, np.ndarray]:
-    """PIT of every parameter, by site, and of the log likelihood."""
+    """PIT of every parameter, by site, and of the log likelihood; arrays of shape (parameters,)."""
     belief = require(posterior, "a distribution of the parameters", "sbc").belief
     true_values = model.sites.by_name(truth)
     if offers(posterior, "the closed form of one model"):
         draws = belief.model.sites.by_name(belief.prior.draw(rng, (RANK_DRAWS,)))
     else:
         draws = {site: _thinned(values) for site, values in posterior.draws(key=key).items()}
-    found = {site: _ranked(true_values[site], draws[site], rng) for site in true_values}
     ours = model.sites.parameters(draws)
-    log_likelihood = np.asarray(model.prior.log_likelihood(ours, statistics))
-    found[JOINT] = _ranked(np.asarray(model.prior.log_likelihood(truth, statistics)), log_likelihood, rng)
-    for site, values in found.items():
-        if np.isnan(values).any():
-            raise ValueError(f"the posterior of {site!r} is not a number in one of the simulations")
-    return found
-
-
-def _ranked(value: np.ndarray, draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """PIT of a value among draws along the first axis, ties broken at random."""
-    below, equal = (draws < value).sum(axis=0), (draws == value).sum(axis=0)
-    return (below + rng.uniform(size=np.shape(value)) * (equal + 1)) / (len(draws) + 1)
+    for values, parameters in ((true_values, truth), (draws, ours)):
+        values[JOINT] = np.asarray(model.prior.log_likelihood(parameters, statistics))
+    return {
+        site: ranks_among(draws[site].reshape(len(draws[site]), -1), np.ravel(value), rng)
+        for site, value in true_values.items()
+    }
 
 
 def _thinned(values: np.ndarray) -> np.ndarray:
@@ -425,9 +419,8 @@ def _simulations(
         rng = random_generator(data_key)
         codes, cells = model.draw_rows(truth, num_rows, rng, total_count)
         problem = Problem(model, model.count(cells, np.eye(len(truth.class_prob))[codes]))
-        with warnings.catch_warnings():
-            # The verdict counts the problems, so that fits need not warn.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        # The verdict counts the problems, so that fits need not warn.
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             posterior = inference.fit(problem, key=fit_key)
         found.append(_pits(model, posterior, truth, problem.statistics, draw_key, rng))
         problems.append(_problems(posterior))

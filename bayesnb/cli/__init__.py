@@ -69,8 +69,7 @@ def _errors_in_a_line() -> Iterator[None]:
 
     Warnings of libraries are for programmers, and are not shown.
     """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         wrong = None
         try:
             yield

@@ -201,8 +201,7 @@ def choose_model(
         If the family of a column probably misleads. The warning gives the options of the command line too.
     """
     _require_table_columns(features, categorical)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         families = {column: Categorical() for column in categorical}
         model = NaiveBayes.from_frame(features, labels, families=families, decimal=decimal, exclude=exclude)
     for warning in caught:

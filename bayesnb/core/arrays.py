@@ -203,10 +203,6 @@ def filled(x: Any) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 
-ENTRIES = 2**16
-"""Entries of a CSR array taken at a time."""
-
-
 def distinct_rows(blocks: Sequence[Any], most: float) -> tuple[np.ndarray, np.ndarray] | None:
     """The distinct rows of some blocks of columns, if they are few.
 
@@ -246,7 +242,7 @@ def _keys(blocks: Sequence[Any]) -> np.ndarray:
     for x in blocks:
         of_columns = rng.integers(2**64, size=x.shape[1], dtype=np.uint64)
         if scipy.sparse.issparse(x):
-            for rows in csr_pieces(x, ENTRIES):
+            for rows in csr_pieces(x, PIECE_CELLS):
                 piece = csr_rows(x, rows)
                 sums = np.zeros(piece.nnz + 1, dtype=np.uint64)
                 np.cumsum(_mixed_bits(piece.data, of_columns[piece.indices]), out=sums[1:])
@@ -270,7 +266,7 @@ def _are_equal(x: Any, other: np.ndarray) -> bool:
     """Whether each row has the same cells as the row at another place, NaN equal to NaN."""
     if not scipy.sparse.issparse(x):
         return all(np.array_equal(x[rows], x[other[rows]], equal_nan=True) for rows in row_pieces(*x.shape))
-    for rows in csr_pieces(x, ENTRIES):
+    for rows in csr_pieces(x, PIECE_CELLS):
         mine, theirs = csr_rows(x, rows), x[other[rows]]
         same = all(np.array_equal(getattr(mine, name), getattr(theirs, name)) for name in ("indptr", "indices"))
         if not (same and np.array_equal(mine.data, theirs.data, equal_nan=True)):

@@ -43,10 +43,7 @@ def _with_marker(classes: np.ndarray, abstain: Any) -> np.ndarray:
     kind = classes.dtype.kind
     if kind != "O" and np.ndim(abstain) == 0 and np.asarray(abstain).dtype.kind == kind:
         return np.append(classes, abstain)
-    labels = np.empty(len(classes) + 1, dtype=object)
-    labels[:-1] = classes.astype(object)
-    labels[-1] = abstain
-    return labels
+    return np.fromiter([*classes.astype(object), abstain], dtype=object, count=len(classes) + 1)
 
 
 def _read_loss(loss: Any, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

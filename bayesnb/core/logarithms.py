@@ -150,7 +150,7 @@ def stirling_rest(z: Any) -> Any:
 
 
 def _rest(z: Any) -> Any:
-    return _from_sixteen(z, rest_by_series(z, namespace(z)[0]), lambda: _rest_of_small(z))
+    return _from_sixteen(z, rest_by_series(namespace(z)[0].maximum(z, 16.0)), lambda: _rest_of_small(z))
 
 
 _rest_in_jax = jit(_rest)
@@ -275,13 +275,6 @@ def log_and_log_rest(parameters: Mapping[str, Any], name: str) -> tuple[Any, Any
 # --------------------------------------------------------------------------------------------------
 # Formulas of distributions
 # --------------------------------------------------------------------------------------------------
-
-
-def beta_mode(a: Any, b: Any) -> Any:
-    """Mode of Beta(a, b); the mean where the density is flat, NaN where it is unbounded."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mode = np.where((a == 1) & (b == 1), 0.5, (a - 1) / (a + b - 2))
-    return np.where((a < 1) | (b < 1), np.nan, mode)
 
 
 def log_negative_binomial(x: Any, concentration: Any, rate: Any) -> Any:

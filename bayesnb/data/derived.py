@@ -1,6 +1,6 @@
 """Columns derived of others by recipes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesnb.core.cells import Column
 from bayesnb.core.recipes import COPY, RECIPES, read_dates
-from bayesnb.data.tables import RememberedTable, Table, as_range, items_at
+from bayesnb.data.tables import Table, as_range, items_at
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,14 @@ class ArrangedTable(Table):
         By position, the derived columns that are no copies.
     moments : mapping
         By source and form, the dates of all rows.
+    memory : dict, optional
+        Cells that were read of the other table, if they are kept.
     """
 
     places: Sequence[int] = ()
     recipes: Mapping[int, DerivedColumn] = field(default_factory=dict)
     moments: Mapping[tuple[Column, Any], np.ndarray] = field(default_factory=dict)
+    memory: dict[Any, np.ndarray] | None = None
 
     @classmethod
     def of(cls, table: Table, names: tuple[Column, ...], places: Sequence[int], recipes: Mapping[int, Any]) -> Self:
@@ -77,7 +80,17 @@ class ArrangedTable(Table):
 
     def remembering(self) -> "ArrangedTable":
         """The table for some rows at a time, in which columns that occur several times are read once."""
-        return replace(self, cells=RememberedTable(self.cells, self.cells.names)) if self._repeats else self
+        return replace(self, memory={}) if self._repeats else self
+
+    def _once(self, read: Callable[[int, slice], np.ndarray], column: int, rows: slice) -> np.ndarray:
+        """Cells of the other table, of a column of this one."""
+        place = self.places[column]
+        if self.memory is None:
+            return read(place, rows)
+        key = read.__name__, place, rows.start, rows.stop
+        if key not in self.memory:
+            self.memory[key] = read(place, rows)
+        return self.memory[key]
 
     @cached_property
     def _repeats(self) -> bool:
@@ -93,17 +106,21 @@ class ArrangedTable(Table):
 
     def numbers(self, columns: Sequence[int], rows: slice, **options: Any) -> Any:
         there = self._there(columns)
-        return super().numbers(columns, rows) if there is None else self.cells.numbers(there, rows, **options)
+        if there is None:
+            return super().numbers(columns, rows)
+        if self.memory is None or any(options.values()):
+            return self.cells.numbers(there, rows, **options)
+        return np.column_stack([self.number_column(column, rows) for column in columns])
 
     def number_column(self, column: int, rows: slice) -> np.ndarray:
         made = column in self.recipes
-        return super().number_column(column, rows) if made else self.cells.number_column(self.places[column], rows)
+        return super().number_column(column, rows) if made else self._once(self.cells.number_column, column, rows)
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
         recipe = self.recipes.get(column)
         if recipe is not None and recipe.date:
             return recipe.made_of(self.moments[recipe.date][rows])
-        cells = self.cells.stored_values(self.places[column], rows)
+        cells = self._once(self.cells.stored_values, column, rows)
         return cells if recipe is None else recipe.made_of(cells)
 
     def shown(self, column: int) -> np.ndarray:

@@ -264,9 +264,7 @@ def _label_array(labels: Any) -> np.ndarray:
 
 
 def _objects(values: Sequence) -> np.ndarray:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 MOST_NUMBERS = 2**16

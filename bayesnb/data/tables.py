@@ -1,8 +1,8 @@
 """Tables of any kind as rows and columns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -459,43 +459,6 @@ class SparseTable(Table):
         entries = self.cells.nnz
         number = 2 * -(-entries // (10 * self.chunk_cells)) if 8 * entries > self.chunk_cells else 1
         return csr_pieces(self.cells, max(1, -(-entries // number)))
-
-
-# --------------------------------------------------------------------------------------------------
-# Columns that several features read
-# --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class RememberedTable(Table):
-    """Another table, which is `cells`, each column of which is read once for the same rows."""
-
-    memory: dict[Any, np.ndarray] = field(default_factory=dict)
-
-    @property
-    def num_rows(self) -> int:
-        return int(self.cells.num_rows)
-
-    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
-        found: np.ndarray | None = self.cells.stored(columns, rows)
-        return found
-
-    def numbers(self, columns: Sequence[int], rows: slice, **options: Any) -> Any:
-        if any(options.values()):
-            return self.cells.numbers(columns, rows, **options)
-        return np.column_stack([self.number_column(column, rows) for column in columns])
-
-    def number_column(self, column: int, rows: slice) -> np.ndarray:
-        return self._once(self.cells.number_column, column, rows)
-
-    def stored_values(self, column: int, rows: slice) -> np.ndarray:
-        return self._once(self.cells.stored_values, column, rows)
-
-    def _once(self, read: Callable[[int, slice], np.ndarray], column: int, rows: slice) -> np.ndarray:
-        key = read.__name__, column, rows.start, rows.stop
-        if key not in self.memory:
-            self.memory[key] = read(column, rows)
-        return self.memory[key]
 
 
 def as_csr(X: Any) -> Any:

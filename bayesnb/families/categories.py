@@ -10,7 +10,7 @@ import scipy.sparse
 
 from bayesnb.core.arrays import csr_rows
 from bayesnb.core.deferred import dist, namespace, pytree
-from bayesnb.core.logarithms import SampledParameters, beta_mode, log_and_log_rest, log_of, log_rising
+from bayesnb.core.logarithms import SampledParameters, log_and_log_rest, log_of, log_rising
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import BOOLEAN, NONNEGATIVE_INTEGER
@@ -134,7 +134,7 @@ class BetaFamily(ConjugateFamily):
 
     def maximum_a_posteriori(self, statistics: Counts) -> dict[str, Any]:
         after = self.update(statistics)
-        return {"prob": beta_mode(after.concentration1, after.concentration0)}
+        return {"prob": dirichlet_mode(np.stack([after.concentration1, after.concentration0], axis=-1))[..., 0]}
 
 
 # --------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from bayesnb.core.cells import LARGEST_COUNT
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import (
     log_and_log_rest,
@@ -243,9 +244,6 @@ class Exponential(_RateFamily):
 # What families of successes and failures share: a Beta prior on the probability of success, and a known `total_count`
 # --------------------------------------------------------------------------------------------------
 
-LARGEST = 2.0**53
-"""The largest number of trials: float64 holds every whole number up to here."""
-
 
 class _SuccessFamily(ExponentialFamily, BetaFamily):
     """Cells that count successes and failures of one probability, one of them up to a constant `total_count`.
@@ -283,7 +281,7 @@ class _SuccessFamily(ExponentialFamily, BetaFamily):
         for number in numbers:
             if not isinstance(number, int | float | np.integer | np.floating) or isinstance(number, bool):
                 raise TypeError(f"{where}: {wanted}, or a list of one for each column")
-            if not 0 < number < np.inf or (self.whole and (number > LARGEST or number != np.rint(number))):
+            if not 0 < number < np.inf or (self.whole and (number > LARGEST_COUNT or number != np.rint(number))):
                 raise ValueError(f"{where}: {number} is not allowed; {wanted}")
         kind = int if self.whole else float
         return tuple(map(kind, numbers)) if listed else kind(given)

@@ -129,7 +129,7 @@ def quantile(distribution: Any, level: np.ndarray) -> np.ndarray:
     if isinstance(distribution, dist.Delta):
         return np.broadcast_to(np.asarray(distribution.v), np.broadcast_shapes(level.shape, distribution.batch_shape))
     if isinstance(distribution, MixtureOfTwo):
-        return distribution.icdf(level)
+        return _by_bisection(distribution, level)
     found = _scipy(distribution, "ppf", "icdf", level)
     if found is not None:
         return found
@@ -140,7 +140,7 @@ def quantile(distribution: Any, level: np.ndarray) -> np.ndarray:
         return _by_bisection(distribution, np.asarray(level))
 
 
-def _by_bisection(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
+def _by_bisection(distribution: Any, level: np.ndarray) -> np.ndarray:
     """Smallest number of the support at which ``cdf`` reaches the level.
 
     The bisection halves intervals of bit patterns, not of numbers: 64 steps find any float64, whatever its magnitude.
@@ -156,7 +156,7 @@ def _by_bisection(distribution: dist.Distribution, level: np.ndarray) -> np.ndar
     return _from_order(high)
 
 
-def ends(distribution: dist.Distribution) -> tuple[Any, Any]:
+def ends(distribution: Any) -> tuple[Any, Any]:
     """Smallest and largest number that the support of a distribution of numbers holds, infinite where it has no end."""
     support = distribution.support
     return getattr(support, "lower_bound", -np.inf), getattr(support, "upper_bound", np.inf)
@@ -176,9 +176,6 @@ def _from_order(order: np.ndarray) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 # Mixtures of two distributions of numbers
 # --------------------------------------------------------------------------------------------------
-
-BISECTIONS = 60
-"""Halvings of the interval that holds a quantile of a mixture."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +200,11 @@ class MixtureOfTwo:
         return self.first.batch_shape
 
     @property
+    def support(self) -> Any:
+        """Where the numbers may be."""
+        return self.first.support
+
+    @property
     def mean(self) -> np.ndarray:
         """Mean of each number."""
         return self._weighted(mean_of)
@@ -218,17 +220,6 @@ class MixtureOfTwo:
     def cdf(self, x: Any) -> np.ndarray:
         """Cumulative distribution function."""
         return self._weighted(lambda part: cdf(part, x))
-
-    def icdf(self, level: np.ndarray) -> np.ndarray:
-        """Quantiles, which lie between those of the two distributions."""
-        shape = np.broadcast_shapes(np.shape(level), self.batch_shape)
-        each = [np.broadcast_to(quantile(part, level), shape) for part in (self.first, self.second)]
-        low, high = np.sort(each, axis=0)
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            below = self.cdf(middle) < level
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return (low + high) / 2
 
     def _weighted(self, function: Callable[[dist.Distribution], np.ndarray]) -> np.ndarray:
         return weighted_mean(self.weight, function(self.first), function(self.second))
@@ -249,8 +240,6 @@ def component_marginal(distribution: dist.Distribution) -> dist.Distribution | N
     """Distribution of each number that a distribution draws, of the draws' shape; None if it is not known."""
     if isinstance(distribution, dist.Dirichlet):
         return dirichlet_marginal(distribution.concentration)
-    if isinstance(distribution, GammaVector):
-        return dist.Gamma(distribution.concentration, distribution.rate)
     return None if distribution.event_shape else distribution
 
 
@@ -353,11 +342,6 @@ def independent_pit(distribution: dist.Distribution, x: np.ndarray, rng: np.rand
 @independent_pit.register
 def _(distribution: dist.Independent, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return independent_pit(distribution.base_dist, x, rng)
-
-
-@independent_pit.register
-def _(distribution: GammaVector, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return pit(dist.Gamma(distribution.concentration, distribution.rate), x, rng)
 
 
 @independent_pit.register

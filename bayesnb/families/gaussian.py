@@ -33,7 +33,7 @@ FARTHEST = 1e12
 """Largest allowed distance of a mean from zero, in standard deviations."""
 
 SMALLEST_REST = 1e-6
-"""Smallest share of a spread that must remain without a cell; below, the difference is too inaccurate."""
+"""Smallest share of a spread that must remain without a cell or a row; below, the difference is too inaccurate."""
 
 GROUP = 8
 """Number of factors that share a logarithm, because multiplying is faster."""

@@ -21,7 +21,7 @@ from bayesnb.families.family import (
     Sample,
     distributions,
 )
-from bayesnb.families.gaussian import Gaussian, default_rate, too_far, too_narrow
+from bayesnb.families.gaussian import SMALLEST_REST, Gaussian, default_rate, too_far, too_narrow
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, filled_cells, format_number
 from bayesnb.families.moments import Moments, Scatter
 from bayesnb.families.needs import CentredProducts
@@ -158,9 +158,6 @@ def _distance_of_row(row: tuple[Any, Any], *, centre: Any, matrix: Any) -> tuple
 # Densities of rows that are multivariate Student-t, and the same with the row left out of its class
 # --------------------------------------------------------------------------------------------------
 
-SMALLEST_REST_OF_ROWS = 1e-6
-"""Smallest share of a spread that must remain without a row; below, the difference is too inaccurate."""
-
 
 def _predictive_matrix(family: Any) -> Any:
     r"""The matrix that measures distances in the predictive density, :math:`\Psi (\kappa + 1) / \kappa`."""
@@ -218,12 +215,12 @@ def _vectors_left_out(whole: Any, statistics: Scatter, x: np.ndarray, codes: np.
         rows = np.flatnonzero(codes == c)
         kappa, df = whole.kappa[c, 0], whole.df[c, 0]
         distance = _squared_distance(whole.scale[c][None], x[rows] - whole.loc[c]) * kappa / (kappa - 1)
-        if distance.max() > 1 - SMALLEST_REST_OF_ROWS:
+        if distance.max() > 1 - SMALLEST_REST:
             return None
         constant = log_rising((df - size) / 2, np.array(size / 2)) - 0.5 * size * np.log(np.pi)
         constant += 0.5 * size * np.log1p(-1 / kappa) - 0.5 * _log_det(whole.scale[c])
         found[rows] = constant + 0.5 * (df - 1) * np.log1p(-distance)
-    return found if share.max(initial=0.0) < 1 - SMALLEST_REST_OF_ROWS else None
+    return found if share.max(initial=0.0) < 1 - SMALLEST_REST else None
 
 
 def _vectors_refitted(

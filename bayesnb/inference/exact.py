@@ -36,8 +36,7 @@ class ConvergenceWarning(UserWarning):
     --------
     >>> import warnings
     >>> import bayesnb as nb
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", nb.ConvergenceWarning)
+    >>> with warnings.catch_warnings(action="ignore", category=nb.ConvergenceWarning):
     ...     posterior = nb.fit(nb.Bernoulli(), [[1], [0]], ["a", "b"])
     """
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from bayesnb.core.checking import a_type, first_few, warn
 from bayesnb.core.deferred import constraints, dist, in_float64, map_tree
+from bayesnb.data.elsewhere import is_elsewhere
 from bayesnb.data.labels import read_classes, warn_of_classes
-from bayesnb.data.lazy_table import is_lazy
-from bayesnb.data.read import Rows, is_dask
+from bayesnb.data.read import Rows
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family, JointFamily, parameter_names
 from bayesnb.inference.exact import Exact, Inference
@@ -360,7 +360,7 @@ def read_for_inference(
     feature_names: Any = None,
 ) -> Problem:
     """The problem of a table, in memory or elsewhere, if an inference can solve it; parameters as for `fit`."""
-    if is_dask(y) or is_dask(X) or is_lazy(X):
+    if is_elsewhere(X, y):
         from bayesnb.inference.sources import read_elsewhere
 
         problem = read_elsewhere(model, X, y, sample_weight, classes, inference.check, feature_names)

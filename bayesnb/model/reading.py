@@ -268,10 +268,8 @@ class Chunks:
         Raises
         ------
         ValueError
-            If there is no row, or a cell is outside the support of its family.
+            If a cell is outside the support of its family.
         """
-        if not self.table.num_rows:
-            raise ValueError("X has no rows: give at least one")
         number = len(self.schema.classes)
         weighted = weights is not None and bool((weights != 1.0).any())
         if self.device_rows is not None:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.fft
 from scipy.special import ndtri
 
+from bayesnb.core.arrays import PIECE_CELLS
 from bayesnb.core.checking import first_few
 from bayesnb.core.running import results_in_order
 
@@ -18,9 +19,6 @@ from bayesnb.core.running import results_in_order
 # The definitions are ArviZ's. Its code takes three milliseconds for each parameter, and naive Bayes has hundreds or
 # thousands of them.
 # --------------------------------------------------------------------------------------------------
-
-SLAB_CELLS = 2**16
-"""Number of draws, over all chains and parameters, that are processed together, so that they fit a core's cache."""
 
 TAILS = 0.05, 0.95
 """Tail ESS is the effective sample size of these quantiles."""
@@ -57,7 +55,7 @@ def ess_of_mean(draws: np.ndarray) -> np.ndarray:
 
 def _slabs(draws: np.ndarray) -> list[np.ndarray]:
     """The draws of some parameters at a time."""
-    step = max(1, SLAB_CELLS // (draws.shape[0] * draws.shape[1]))
+    step = max(1, PIECE_CELLS // (draws.shape[0] * draws.shape[1]))
     return [draws[:, :, start : start + step] for start in range(0, draws.shape[2], step)]
 
 

@@ -33,9 +33,6 @@ from bayesnb.posterior.under_draws import log_mean_without, pieces_of_rows
 # evidence of the row as its density. A family may define a faster way in `row_log_left_out`.
 # --------------------------------------------------------------------------------------------------
 
-HYPERPARAMETERS = 2**16
-"""Number of hyperparameters in memory at a time: each row has its own, and half a mebibyte fits the cache."""
-
 REMEDY = "give rows, labels and weights as they were given to fit or update"
 
 
@@ -127,7 +124,8 @@ def _cells_without_rows(
     """
     every_class = np.arange(len(rows.classes))[:, None]
     largest = max(int(np.prod(np.shape(leaf)[1:])) for leaf in leaves((block.family, counted)))
-    step = HYPERPARAMETERS // max(largest * (len(every_class) if refitted else 1), 1)
+    # Each row has its own hyperparameters.
+    step = PIECE_CELLS // max(largest * (len(every_class) if refitted else 1), 1)
     if block.is_joint:
         # The other rows of a vector are a vector each: refitted, they have priors of their own.
         step = 1 if refitted else min(step, 64)

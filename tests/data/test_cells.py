@@ -54,8 +54,7 @@ def written(form, cells=H):
 
 def told_of(call):
     """What a call returns, and the texts of its warnings."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         return call(), [str(each.message) for each in caught]
 
 
@@ -261,8 +260,7 @@ def test_texts_that_differ_in_spaces_or_capitals_are_named(one, other):
     ):
         with pytest.warns(UserWarning, match=f"y holds labels that {words}"):
             fit()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         nb.fit(nb.Gaussian(), numbers, texts, classes=[one, other, "else"])  # who lists classes means them
     frame = pd.DataFrame({"c": texts})
     for fit in (lambda: nb.fit(nb.Categorical(), frame, Y), lambda: estimators.CategoricalNB().fit(frame, Y)):

@@ -203,8 +203,7 @@ class TestLabelsColumn:
     def test_of_leave_one_out(self, fitted):
         folds = np.arange(len(X)) % 2
         draws = nb.from_samples(MODEL, fitted.draws(num_chains=2, num_draws=50, key=0), X=X, y=Y)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # eight rows give a large Pareto k
+        with warnings.catch_warnings(action="ignore"):  # eight rows give a large Pareto k
             for score in (
                 lambda table, y: nb.loo(fitted, table, y).elpd,
                 lambda table, y: nb.loo_scores(fitted, table, y).to_numpy().tolist(),
@@ -411,7 +410,9 @@ TYPE_ERRORS = {
         lambda fitted: fitted.update(ONE.to_numpy(), "a"),
     ],
     "y is the text b'a': give a value for each row": [lambda fitted: nb.fit(MODEL, ONE, b"a")],
-    "lazy frame: collect it first": [lambda fitted: nb.choose_families(pl.from_pandas(FRAME).lazy(), "kind")],
+    "lazy table, whose rows are needed in memory: X.collect": [
+        lambda fitted: nb.choose_families(pl.from_pandas(FRAME).lazy(), "kind")
+    ],
 }
 CALLS = [(call, ValueError, words) for words, calls in ERRORS.items() for call in calls]
 CALLS += [(call, TypeError, words) for words, calls in TYPE_ERRORS.items() for call in calls]

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-with warnings.catch_warnings():
+with warnings.catch_warnings(action="ignore"):
     # What Jupyter's own parts deprecate in each other is not ours to mend.
-    warnings.simplefilter("ignore")
     pytest.importorskip("ipykernel", reason="the notebooks need Jupyter: pip install 'bayesnb[notebooks]'")
     nbformat = pytest.importorskip("nbformat", reason="the notebooks need Jupyter: pip install 'bayesnb[notebooks]'")
     pytest.importorskip("nbclient", reason="the notebooks need Jupyter: pip install 'bayesnb[notebooks]'")

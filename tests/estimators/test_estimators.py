@@ -408,8 +408,7 @@ def test_the_same_cells_mean_the_same_in_every_kind_of_table(estimator, kind, ce
 
     def told_of(X):
         """The probabilities and the number of warnings; or the error."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             try:
                 found = estimator().fit(X, y)
                 return found.partial_fit(X, y).predict_proba(X), len(caught)
@@ -469,8 +468,7 @@ def test_cells_that_a_chosen_family_cannot_hold_are_missing(rng, tmp_path):
     ):
         with pytest.raises(ValueError, match="column 'price', row 0: 0 is not a positive number"):
             refuse()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         classifier.predict(X)
 
 
@@ -698,8 +696,7 @@ def test_a_small_alpha_is_raised_where_it_is_not_forced():
         fitted = MultinomialNB(alpha=[0.0, 1e-10, 2.0], force_alpha=False).fit(X, y)
     expected = sklearn.naive_bayes.MultinomialNB(alpha=[1e-10, 1e-10, 2.0]).fit(X, y)
     np.testing.assert_allclose(fitted.feature_log_prob_, expected.feature_log_prob_, rtol=1e-12)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         BernoulliNB(alpha=1e-10, force_alpha=False).fit(X, y)
 
 

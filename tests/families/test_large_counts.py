@@ -171,8 +171,7 @@ class TestRefusals:
             posterior = nb.fit(family, container(X), y)
         with pytest.warns(UserWarning, match="column 2 has counts above"):
             posterior.predict_proba(container(np.array([[1.0, 2.0, 3e9]])))
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             posterior.predict_proba(container(X[:1]))
 
     def test_gaussian_column_far_from_zero(self, rng):

@@ -652,9 +652,8 @@ class TestNoClosedForm:
     @classmethod
     def posterior(cls, case: Case, rows: np.ndarray) -> Any:
         inference = nb.NUTS(num_warmup=200, num_samples=150, num_chains=2, progress=False)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(action="ignore", category=nb.ConvergenceWarning):
             # What follows is about these draws, however few they are.
-            warnings.simplefilter("ignore", nb.ConvergenceWarning)
             return nb.fit(case.priors[-1], rows, LABELS, inference, key=2)
 
     @pytest.mark.parametrize("verb", GOES)

@@ -352,8 +352,7 @@ HARD = {
 @pytest.mark.slow
 @pytest.mark.parametrize(("family", "x", "y"), HARD.values(), ids=HARD)
 def test_hard_columns_are_sampled_without_a_warning(family: nb.families.Family, x: np.ndarray, y: np.ndarray) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", nb.ConvergenceWarning)
+    with warnings.catch_warnings(action="error", category=nb.ConvergenceWarning):
         posterior = nb.fit(family, x[:, None], y, nb.NUTS(progress=False), key=3, classes=["a", "b"])
     assert posterior.sample_stats["diverging"].sum() == 0
     assert posterior.diagnostics.ess_bulk.min() > 500

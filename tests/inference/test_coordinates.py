@@ -326,8 +326,7 @@ def test_a_learned_concentration_below_one():
 def test_a_gaussian_class_without_rows_does_not_warn():
     """Twenty default runs; with the mean itself as coordinate nineteen of them warn."""
     X, y = np.random.default_rng(0).normal(size=(12, 2)), [0, 1] * 6
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", nb.ConvergenceWarning)
+    with warnings.catch_warnings(action="error", category=nb.ConvergenceWarning):
         for key in range(20):
             nb.fit(nb.Gaussian(), X, y, nb.NUTS(), classes=3, key=key)
 

@@ -308,8 +308,7 @@ class TestEverythingTakesOne:
         def sites(program, X, y):
             return traced(numpyro.handlers.seed(program, 0), X, y).keys() - {"row"}
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             found = sites(fitted.model.program, SECOND, MORE)
         assert found == sites(described().program, FIRST, LABELS) != set()
 

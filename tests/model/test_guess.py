@@ -32,8 +32,7 @@ KINDS = [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas]
 
 def told(frame, choose=nb.NaiveBayes.from_frame, **options) -> str:
     """The text of the only warning; empty if there is none."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         choose(frame, **options)
     assert len(caught) <= 1
     return str(caught[0].message) if caught else ""

@@ -39,8 +39,7 @@ def table():
 @pytest.fixture(scope="module")
 def sampled(table):
     """Many short chains, because the chains of a sweep move together."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", nb.ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=nb.ConvergenceWarning):
         return nb.fit(MODEL, *table, nb.Gibbs(num_warmup=20, num_samples=100, num_chains=40), key=1)
 
 

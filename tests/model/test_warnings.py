@@ -19,14 +19,12 @@ STRANGE = TABLE.assign(**{f"c{j}": [f"new{j}", *TABLE[f"c{j}"][1:]] for j in ran
 @pytest.fixture(scope="module")
 def fitted():
     """A fit of a bound model to the strange table, whose new cells count as missing."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return nb.fit(nb.NaiveBayes(nb.Categorical()).bind(TABLE, LABELS), STRANGE, LABELS)
 
 
 def told(call) -> list[str]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         call()
     assert {warning.filename for warning in caught} == {__file__}  # the line of the user's code
     return [str(warning.message) for warning in caught]
@@ -71,11 +69,9 @@ def test_categories_that_were_not_seen_are_told_once(verb, fitted):
 
 
 def test_leave_one_out_of_draws_tells_unseen_categories_once(fitted):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         sampled = nb.from_samples(fitted.model, fitted.draws(num_draws=50), X=STRANGE, y=LABELS)
-    with warnings.catch_warnings(record=True) as caught:  # ArviZ warns of few draws, too
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:  # ArviZ warns of few draws, too
         nb.loo(sampled, STRANGE, LABELS)
     assert [str(warning.message)[:9] for warning in caught].count("7 columns") == 1
 
@@ -95,10 +91,8 @@ def test_columns_and_values_of_the_warning():
 
 def test_an_error_ends_the_memory_of_a_call(fitted):
     """What a call that failed has told is told again by the next."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with pytest.raises(ValueError, match="other"):
-            nb.calibration(fitted, STRANGE, LABELS, other=np.ones((3, 2)))
+    with warnings.catch_warnings(action="ignore"), pytest.raises(ValueError, match="other"):
+        nb.calibration(fitted, STRANGE, LABELS, other=np.ones((3, 2)))
     assert len(told(lambda: fitted.predict(STRANGE))) == 1
     assert len(told(lambda: (fitted.predict(STRANGE), fitted.predict(STRANGE)))) == 2
 

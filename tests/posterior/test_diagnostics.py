@@ -145,8 +145,7 @@ def test_five_parameters_are_named_and_the_others_counted():
 def sampled():
     X, y = pd.DataFrame({"km/h": [0.5, 1.5, 4.0, 3.0], "a|b": [1, 1, 0, 0]}), ["a", "a", "b", "b"]
     model = nb.NaiveBayes({"km/h": nb.Gaussian(), "a|b": nb.Bernoulli()})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", nb.ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=nb.ConvergenceWarning):
         return model, X, y, nb.fit(model, X, y, nb.NUTS(num_warmup=100, num_samples=200, num_chains=2))
 
 

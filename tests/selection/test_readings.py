@@ -65,8 +65,7 @@ def described(X, y=None, **options):
     y = np.arange(len(X)) % 2 if y is None else y
     extra = X.assign(beside=np.linspace(0, 1, len(X)))
     dates = [name for name in X if X[name].dtype.kind == "M" or name.startswith("d")]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model = nb.NaiveBayes.from_frame(extra, y, exclude=dates)
         return nb.propose_descriptions(model, extra, y, **options)
 
@@ -160,8 +159,7 @@ def test_one_warning_says_how_text_is_read(table):
     X, y = table
     when = X["when"].dt.strftime("%d/%m/%Y")
     seen = np.arange(ROWS) % 9 > 0
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         found = nb.NaiveBayesClassifier().fit(X.assign(when=when), y)
         expected = found.predict_proba(X.assign(when=when.where(seen, None)))
         np.testing.assert_array_equal(found.predict_proba(X.assign(when=when.where(seen, "2020-01-31"))), expected)

@@ -540,8 +540,7 @@ class TestCompareModels:
         alone = nb.NaiveBayes({column: nb.Categorical() for column in X if name != "given" or column != "parent"})
         again = joined.set_params(two=type(families[name])(3.0))
         as_values = where == "parent" or (where == "child" and name != "given")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of rows that are left out
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # of rows that are left out
             found = nb.compare_models({"joined": joined, "alone": alone}, X, y)
             same = nb.compare_models({"joined": joined, "again": again}, X, y)
             posterior = nb.fit(joined, X, y)

@@ -75,8 +75,7 @@ def classifier(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
 
 def serving(name: str, path: Path) -> SimpleNamespace:
     X, y = simulated()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what the model makes of dates and of numbers in text
+    with warnings.catch_warnings(action="ignore"):  # what the model makes of dates and of numbers in text
         fitted = FITS[name](X, y)
     fitted.save(path)
     return SimpleNamespace(fitted=fitted, served=nb.serve.load(path), X=X, path=path)
@@ -99,8 +98,7 @@ def strange(X: pd.DataFrame) -> pd.DataFrame:
 
 def outcome(call: Callable[[], Any]) -> tuple[Any, list[str]]:
     """What a call gives, or its error, and the warnings."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             found = call()
         except (TypeError, ValueError) as error:
@@ -292,8 +290,7 @@ def test_frames_of_other_libraries_are_those_of_pandas(classifier):
 
 def test_threads_predict_at_the_same_time(classifier):
     rows = records(strange(classifier.X))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         expected = classifier.served.predict_proba(rows)
         fresh = nb.serve.load(classifier.path)
         with ThreadPoolExecutor(8) as threads:
@@ -402,8 +399,7 @@ PROGRAM = """
 
     model = serve.load(sys.argv[1])
     row = dict(size=1.0, weight=None, bark="never seen", moss=True, cones=2, price="3,10 €", seen="03.04.2020")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         print(*model.predict_proba(row)[0].tolist())
         model.explain(row), model.predict_set([row, row]), model.with_class_probs([0.2, 0.3, 0.5]).predict(row)
 """
