@@ -523,6 +523,8 @@ BAD = {
         ValueError,
         "y holds the label 'v', which is not among the classes",
     ),
+    "no column": ((NUMBERS, small().select("label"), "label"), {}, ValueError, "X has no column beside 'label': give"),
+    "a name for all columns": ((NUMBERS, small().rename({"x": "*"}), "label"), {}, ValueError, r"column '\*': engines"),
     "no rows": ((NUMBERS, small().head(0), "label"), {}, ValueError, "X has no rows"),
     "text in a number": (
         (nb.NaiveBayes({"t": nb.Gaussian()}), small(), "label"),
@@ -569,6 +571,14 @@ def test_bad_input_is_named(bad, engine):
     (model, frame, y), options, error, words = BAD[bad]
     with pytest.raises(error, match=words) as raised:
         nb.fit(model, lazily(frame, engine), y, **options)
+    assert not re.search(r"row \d", str(raised.value))
+
+
+@pytest.mark.parametrize("engine", ONE_ENGINE)
+def test_errors_of_a_comparison_name_no_rows(engine):
+    posterior = nb.fit(NUMBERS, small(), "label")
+    with pytest.raises(TypeError, match="column 'x' holds text") as raised:
+        nb.drift(posterior, lazily(small(x=["a", "b", "a", "b"]), engine))
     assert not re.search(r"row \d", str(raised.value))
 
 
