@@ -1,7 +1,7 @@
 """Tables that an engine computes when it is asked: DuckDB, Polars lazy frames, Spark, Ibis."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from glob import escape
@@ -35,6 +35,13 @@ def is_lazy(table: Any) -> bool:
         return isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame)
     except nw.exceptions.DuplicateError:  # whoever reads the table raises an error that names the column
         return False
+
+
+def require_plain_names(names: Iterable[str]) -> None:
+    """Raise ValueError for the name of a column that engines take for a pattern of several names."""
+    for name in names:
+        if re.fullmatch(r"\*|\^.*\$", name):
+            raise ValueError(f"column {name!r}: engines take this name for a pattern of names; rename the column")
 
 
 def lazy_parquet(files: Sequence[Any]) -> Any:
@@ -114,6 +121,9 @@ class LazyTable:
         if sample_weight is not None:
             require_weight_column(sample_weight, self.schema)
         self.target, self.weight = y, sample_weight
+        require_plain_names(self.schema)
+        if not self.names:
+            raise ValueError(f"X has no column beside {listed(self.schema)}: give those of the model, too")
         weight = [] if sample_weight is None else [nw.col(sample_weight).cast(nw.Float64).alias(WEIGHT)]
         if weight and not (self.schema[sample_weight].is_numeric() or self.schema[sample_weight] == nw.Boolean):
             raise TypeError(f"column {sample_weight!r} holds {self.schema[sample_weight]}: give weights in numbers")

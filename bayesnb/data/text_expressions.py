@@ -58,6 +58,8 @@ _DIRECTIVES = {
 }
 """What each directive of `datetime.strptime` reads, and its pattern."""
 
+_WORDS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if number} | {"am": 0, "pm": 12}
+
 
 def dates_in_text(text: nw.Expr, form: str) -> nw.Expr:
     """Texts that have a form of dates, of ISO 8601 their digits, null for others. A date need not exist."""
@@ -77,15 +79,12 @@ def fields_of_dates(text: nw.Expr, form: str) -> dict[str, nw.Expr]:
     for k, directive in enumerate(re.findall("%.", form)):
         from_here = text.str.replace_all(rf"^(?:[0-9A-Za-z]+[^0-9A-Za-z]+){{{k}}}", "")
         word = from_here.str.replace_all("(?s)[^0-9A-Za-z].*$", "").str.to_lowercase()
-        if directive in ("%b", "%B"):
+        if directive in ("%b", "%B", "%p"):
             word = word.str.slice(0, 3)
-            for number, name in enumerate(calendar.month_abbr[1:], start=1):
-                word = word.str.replace_all(name.lower(), str(number), literal=True)
-        if directive == "%p":
-            late = nw.when(word == "pm").then(nw.lit(12)).otherwise(nw.lit(0))
-            found["hour"] = found["hour"] % 12 + late
-        else:
-            found[_DIRECTIVES[directive][0]] = word.cast(nw.Int64)
+            for name, number in _WORDS.items():
+                word = word.str.replace_all(name, str(number), literal=True)
+        field, value = _DIRECTIVES[directive][0], word.cast(nw.Int64)
+        found[field] = found[field] % 12 + value if directive == "%p" else value
     if "%y" in form:
         found["year"] = (found["year"] + 31) % 100 + 1969
     return found
@@ -96,8 +95,7 @@ def part_of_dates(fields: Mapping[str, nw.Expr], part: str) -> nw.Expr:
     fields = dict.fromkeys(FIELDS, nw.lit(0)) | {**fields}
     year, month = fields["year"], fields["month"]
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    february = nw.when(leap).then(nw.lit(29)).otherwise(nw.lit(28))
-    last = nw.when(month == 2).then(february).otherwise((month + month // 8) % 2 + 30)
+    last = nw.when(month == 2).then(leap.cast(nw.Int64) + 28).otherwise((month + month // 8) % 2 + 30)
     return nw.when((fields["day"] <= last) & (year > 0)).then(_part(fields, part))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import csr_of_ones, filled, shared_csr, without_duplicates
+from bayesnb.core.arrays import csr_of_ones, filled, missing_entries, row_sums, shared_csr, without_duplicates
 from bayesnb.core.deferred import namespace
 from bayesnb.families.kernels import Distinct
 from bayesnb.families.moments import Moments, Scatter, moments, scatter
@@ -40,7 +40,9 @@ def count_on_host(tree: Any, x: Any, membership: Any) -> Any:
     membership : array, shape (rows, classes)
         Weight of each row in each class, as `Family.statistics` gets it.
     """
-    cells = CellsOfRows(scipy.sparse.csr_array(x) if scipy.sparse.issparse(x) else x, membership)
+    if scipy.sparse.issparse(x) and not isinstance(x, scipy.sparse.csr_array):
+        x = scipy.sparse.csr_array(x)
+    cells = CellsOfRows(x, membership)
     return fill_needs(tree, (count_need(need, cells.made_by(need.of)) for need in list_needs(tree)))
 
 
@@ -71,28 +73,28 @@ class CellsOfRows:
         return self.membership.T @ (~self.missing).astype(np.float64)
 
     @cached_property
-    def stored(self) -> Any:
-        """Of a CSR array, the entries with zeros for the missing ones."""
-        return filled(self.x)
-
-    @cached_property
     def _sums(self) -> np.ndarray:
         """Sums by class, in which a missing cell shows as NaN."""
         return sums_of_cells(self.x, self.membership)
 
     @cached_property
-    def missing(self) -> np.ndarray | None:
-        return np.isnan(self.x) if np.isnan(self._sums).any() else None
+    def missing(self) -> Any:
+        """Which cells are missing, as an array or CSR array; None if none is."""
+        if not np.isnan(self._sums).any():
+            return None
+        return missing_entries(self.x) if scipy.sparse.issparse(self.x) else np.isnan(self.x)
 
     @property
     def sums(self) -> np.ndarray:
         return self._sums if self.missing is None else sums_of_cells(self.filled_with(0.0), self.membership)
 
-    def filled_with(self, filler: float) -> np.ndarray:
+    def filled_with(self, filler: float) -> Any:
+        """The cells with a number for the missing ones; of a CSR array zero."""
         if self.missing is None:
             return self.x
         if filler not in self._filled:
-            self._filled[filler] = self.xp.where(self.missing, filler, self.x)
+            sparse = scipy.sparse.issparse(self.x)
+            self._filled[filler] = filled(self.x) if sparse else self.xp.where(self.missing, filler, self.x)
         return self._filled[filler]
 
 
@@ -168,13 +170,16 @@ def _(need: CellWeight, cells: CellsOfRows) -> np.ndarray:
 
 @count_need.register
 def _(need: Sums, cells: CellsOfRows) -> np.ndarray:
-    if scipy.sparse.issparse(cells.x):
-        if need.terms is None:
-            return sums_of_cells(cells.stored, cells.membership)
-        x = without_duplicates(cells.stored)
-        terms: Any = shared_csr(need.terms(x.data), x.indices, x.indptr, x.shape)
-    elif need.terms is None:
+    if need.terms is None:
         return cells.sums
+    terms: Any
+    if scipy.sparse.issparse(cells.x):
+        x = without_duplicates(cells.filled_with(0.0))
+        if need.over_columns and np.all(need.terms(np.ones(1)) == 0.0):  # most counts are ones
+            others = np.flatnonzero(x.data != 1)
+            sums_of_rows = row_sums(need.terms(x.data[others]), np.searchsorted(others, x.indptr))
+            return class_sums(sums_of_rows, cells.membership)
+        terms = shared_csr(need.terms(x.data), x.indices, x.indptr, x.shape)
     else:
         terms = need.terms(cells.filled_with(need.filler))
     sums = [_sums_of_term(term, cells, need.over_columns) for term in (terms if isinstance(terms, tuple) else (terms,))]

@@ -5,7 +5,6 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from bayesnb.core.checking import a_type, first_few, warn
@@ -100,11 +99,6 @@ def read_table(
     ValueError, TypeError
         If the data do not fit the model, naming column, row and value; or if there are neither labels nor classes.
     """
-    if nw.dependencies.is_polars_dataframe(X) and feature_names is None:
-        from bayesnb.inference.sources import read_text
-
-        if (problem := read_text(model, X, y, sample_weight, classes)) is not None:
-            return problem
     return problem_of(model, read_for(model, X, y, sample_weight, feature_names), classes)
 
 

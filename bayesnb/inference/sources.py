@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from bayesnb.core.cells import warn_unseen
@@ -12,9 +11,8 @@ from bayesnb.core.checking import a_type, naming_errors
 from bayesnb.data.dask_table import DaskTable
 from bayesnb.data.elsewhere import TableElsewhere, is_long_on_device, table_elsewhere
 from bayesnb.data.labels import Found
-from bayesnb.data.lazy_table import WEIGHT, LazyTable
-from bayesnb.data.read import Rows, check_weights
-from bayesnb.data.tables import TEXT
+from bayesnb.data.lazy_table import LazyTable
+from bayesnb.data.read import Rows
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, read_for
 from bayesnb.model.open_schema import OpenSchema
@@ -128,31 +126,13 @@ def _counted_problem(
     return problem, counted.unseen
 
 
-LONG = 20_000
-"""Rows from which the expressions of Polars count text sooner than the host does."""
-
-
-def read_text(model: Model, X: Any, y: Any, sample_weight: Any, classes: Any) -> Problem | None:
-    """As `read_by_engine`, of a long frame of Polars with text; None for other tables."""
-    if not (nw.dependencies.is_polars_dataframe(X) and len(X) >= LONG and isinstance(y, str) and y in X.columns):
-        return None
-    frame, weight = nw.from_native(X, eager_only=True), None
-    if not any(dtype in TEXT for name, dtype in frame.schema.items() if name != y):
-        return None
-    if sample_weight is not None:
-        weight = WEIGHT
-        weights = nw.new_series(weight, check_weights(sample_weight, len(X)), backend=frame.implementation)
-        frame = frame.with_columns(weights)
-    return read_by_engine(model, frame, y, weight, classes)
-
-
 def read_by_engine(
     model: Model,
     X: Any,
     y: str,
     sample_weight: str | None,
     classes: Any,
-    check: Callable[[Problem], None] = lambda problem: None,
+    check: Callable[[Problem], None],
 ) -> Problem | None:
     """The problem of a table that the host can read, too, counted by an engine; parameters as for `read_elsewhere`.
 

@@ -16,7 +16,7 @@ from bayesnb.core.recipes import ISO
 from bayesnb.data.column_expressions import Columns, PreciseColumns, in_halves
 from bayesnb.data.dask_table import as_graph_value, map_partitions, without_rows
 from bayesnb.data.lazy_cells import LazyColumn, bins_as_codes, computed_once, most_compared, of_key, with_looked_up
-from bayesnb.data.lazy_table import is_lazy
+from bayesnb.data.lazy_table import is_lazy, require_plain_names
 from bayesnb.data.read import collecting, is_dask
 from bayesnb.data.tables import TEXT
 from bayesnb.data.text_expressions import FIELDS, dates_in_text, fields_of_dates
@@ -320,6 +320,7 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
         )
     types = frame.collect_schema()
     names = tuple(types.names())
+    require_plain_names(names)
     used = sorted({one.column for one in (*flat.scorer.code_readings, *flat.scorer.number_readings)})
     places = posterior.model.schema.locate(names, True, [used])
     require_new_columns(names, new, any_case=not frame.implementation.is_polars())

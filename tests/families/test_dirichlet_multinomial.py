@@ -8,6 +8,7 @@ import pytest
 import scipy.optimize
 import scipy.sparse
 from arviz_stats.base import array_stats
+from cases import CLASSES, membership
 from scipy import stats
 from scipy.special import digamma, gammaln
 
@@ -19,7 +20,7 @@ from bayesnb.families.distributions import GammaVector
 from bayesnb.families.draw import draw, draw_words
 from bayesnb.families.statistics import LEVELS
 
-CLASSES, COLUMNS = 2, 4
+COLUMNS = 4
 SHAPE = (CLASSES, COLUMNS)
 
 
@@ -37,11 +38,6 @@ def bursty(rng, rows, concentration, longest=60):
 
 def documents(rng, rows=30, longest=60):
     return bursty(rng, rows, [0.5, 1.0, 2.0, 0.3], longest)
-
-
-def membership(rng, rows, weighted=True):
-    weight = rng.uniform(0.1, 2.0, rows) if weighted else np.ones(rows)
-    return np.eye(CLASSES)[rng.integers(0, CLASSES, rows)] * weight[:, None]
 
 
 def by_hand(x, membership):
@@ -133,7 +129,7 @@ class TestLevels:
         np.testing.assert_allclose(found.log_base[:, 0], m.T @ coefficient)
 
     def test_rounding_is_told_from_rows_that_were_never_there(self, rng, family):
-        x, m = documents(rng), membership(rng, 30)
+        x, m = documents(rng), membership(rng, 30, weighted=True)
         whole = family.statistics(x, m)
         rest = (whole - family.statistics(x[:20], m[:20])).without_rounding(whole)
         assert np.all(family.possible(rest))
@@ -158,13 +154,13 @@ class TestLevels:
 
     def test_sizes_are_powers_of_two_so_that_little_is_compiled_anew(self, rng):
         count = nb.DirichletMultinomial().statistics
-        sizes = {len(count(documents(rng), membership(rng, 30)).levels.place) for _ in range(20)}
+        sizes = {len(count(documents(rng), membership(rng, 30, weighted=True)).levels.place) for _ in range(20)}
         assert all(size & (size - 1) == 0 for size in sizes)
         assert len(sizes) <= 2
 
     @pytest.mark.parametrize("share", [1.0, 0.37], ids=["counts", "fractions"])
     def test_their_log_likelihood_is_the_sum_over_rows(self, share, rng, float64):
-        x, m = documents(rng, longest=150) * share, membership(rng, 30)
+        x, m = documents(rng, longest=150) * share, membership(rng, 30, weighted=True)
         one = nb.DirichletMultinomial(fractional=True)
         many = rng.uniform(0.05, 5.0, (3, 2, *SHAPE))
         counted = one.statistics(x, m)
@@ -366,7 +362,7 @@ class TestLife:
 
 def test_steps_without_newton_reach_the_same_maximum(rng, monkeypatch):
     """Minka's fixed-point step alone climbs to the maximum that Newton's steps find."""
-    statistics = nb.DirichletMultinomial().statistics(documents(rng), membership(rng, 30))
+    statistics = nb.DirichletMultinomial().statistics(documents(rng), membership(rng, 30, weighted=True))
     by_newton = nb.DirichletMultinomial().maximum_likelihood(statistics)["concentration"]
     monkeypatch.setattr(dirichlet_multinomial, "_newton", lambda *args: None)
     by_fixed_point = nb.DirichletMultinomial().maximum_likelihood(statistics)["concentration"]

@@ -19,8 +19,7 @@ from bayesnb.core.deferred import leaves
 from bayesnb.data import dask_table, lazy_table
 from bayesnb.data.elsewhere import sample_elsewhere
 from bayesnb.estimators import NaiveBayesClassifier
-from bayesnb.inference import batches, sources
-from bayesnb.inference import fit as fit_module
+from bayesnb.inference import batches
 
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # of Ibis
 EVERY_ENGINE = [*ENGINES, *(pytest.param(engine, marks=pytest.mark.slow) for engine in SLOW_ENGINES)]
@@ -425,30 +424,6 @@ def test_bins_of_a_sample_are_those_of_a_fit_that_is_given_them(engine, monkeypa
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-@pytest.mark.filterwarnings("ignore:.* rows lack a cell")
-def test_a_long_frame_of_text_is_counted_as_a_lazy_table(mixed, weighted, monkeypatch):
-    features = {name: family for name, family in MIXED.features.items() if name not in ("trees", "bins")}
-    model = nb.NaiveBayes(features)
-    expected = fitted(model, mixed, weighted, None, Counted())
-    monkeypatch.setattr(sources, "LONG", 10)
-    monkeypatch.setattr(fit_module, "read_for", None)  # the host reads nothing
-    require_equal(fitted(model, mixed, weighted, None, Counted()), expected)
-
-
-def test_the_host_tells_what_is_wrong_in_a_long_frame(monkeypatch):
-    monkeypatch.setattr(sources, "LONG", 2)
-    with pytest.raises(ValueError, match="column 'x', row 1: inf is not"):
-        nb.fit(NUMBERS, small(x=[1.0, np.inf, 2.0, 3.0]), "label")
-    with pytest.raises(ValueError, match=r"row. ha.* none"):
-        nb.fit(NUMBERS, small(label=["u", None, None, "v"]), "label")
-    with pytest.raises(ValueError, match="sample_weight of row 1 is -2"):
-        nb.fit(NUMBERS, small(), "label", sample_weight=[1.0, -2.0, 1.0, 1.0])
-    tolerant = nb.NaiveBayes({"x": nb.LogNormal(), "t": nb.Categorical()}, outside_is_missing=["x"])
-    with pytest.raises(ValueError, match="column 'x', row 1: -2 is not a positive number"):
-        nb.fit(tolerant, small(x=[1.0, -2.0, 2.0, 3.0]), "label")
-
-
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("engine", [*ENGINES, None])
 @pytest.mark.filterwarnings("ignore:.* rows lack a cell")
 def test_parquet_files_are_counted_by_an_engine_if_there_is_one(mixed, engine, weighted, tmp_path, monkeypatch):
@@ -548,6 +523,8 @@ BAD = {
         ValueError,
         "y holds the label 'v', which is not among the classes",
     ),
+    "no column": ((NUMBERS, small().select("label"), "label"), {}, ValueError, "X has no column beside 'label': give"),
+    "a name for all columns": ((NUMBERS, small().rename({"x": "*"}), "label"), {}, ValueError, r"column '\*': engines"),
     "no rows": ((NUMBERS, small().head(0), "label"), {}, ValueError, "X has no rows"),
     "text in a number": (
         (nb.NaiveBayes({"t": nb.Gaussian()}), small(), "label"),
@@ -594,6 +571,14 @@ def test_bad_input_is_named(bad, engine):
     (model, frame, y), options, error, words = BAD[bad]
     with pytest.raises(error, match=words) as raised:
         nb.fit(model, lazily(frame, engine), y, **options)
+    assert not re.search(r"row \d", str(raised.value))
+
+
+@pytest.mark.parametrize("engine", ONE_ENGINE)
+def test_errors_of_a_comparison_name_no_rows(engine):
+    posterior = nb.fit(NUMBERS, small(), "label")
+    with pytest.raises(TypeError, match="column 'x' holds text") as raised:
+        nb.drift(posterior, lazily(small(x=["a", "b", "a", "b"]), engine))
     assert not re.search(r"row \d", str(raised.value))
 
 

@@ -10,7 +10,6 @@ import bayesnb as nb
 
 DRAWS = 4000
 
-THREE = st.rv_discrete(values=([0, 1, 2], [1 / 6, 1 / 3, 1 / 2]))
 COLUMNS = {
     "zero or one": (nb.Bernoulli(2.0, 3.0), [0, 1, 1, 0], st.bernoulli(0.4), [0]),
     "count": (nb.Poisson(3.0, 2.0), [0, 4, 1, 2], st.nbinom(3, 2 / 3), [0, 1, 3]),

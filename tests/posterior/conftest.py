@@ -26,3 +26,12 @@ def posteriors(table):
 @pytest.fixture
 def exact(posteriors):
     return posteriors["exact"]
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A good file, in a folder with nothing else."""
+    from savers import posterior
+
+    posterior().save(tmp_path / "posterior.nc")
+    return tmp_path / "posterior.nc"

@@ -190,7 +190,13 @@ def dates_in_text(rng, form, number):
         text = moment.isoformat(rng.choice(["T", " ", "_"])) if form == ISO else moment.strftime(form)
         if form == ISO:
             ends = ["", ".5", ",123456789", "Z", "+05:30", ".25-1100"]
-            text = [text[:10], text[:13], text[:16], text + rng.choice(ends), text.replace("-", "")][rng.integers(5)]
+            text = [
+                text[:10],
+                text[:13] + rng.choice(["", "-11:00"]),
+                text[:16],
+                text + rng.choice(ends),
+                text.replace("-", ""),
+            ][rng.integers(5)]
         text = re.sub(r"\b0(?=\d\b)", rng.choice(["0", "", " "]), text) if form != ISO else text
         if rng.random() < 0.2:
             text = rng.choice([text.upper(), text.lower(), text.replace(" ", "\t "), f" {text}\n", f"{text} x"])
@@ -330,6 +336,9 @@ def test_days_as_categories(engine):
     assert_as_in_memory(posterior, rows, engine)
     with pytest.raises(TypeError, match=r"column 'day' holds Datetime.*by text, numbers or days alone"):
         posterior.predict_proba(lazily(rows.cast(pl.Datetime), engine))
+    of_times = nb.fit(nb.Categorical(), X.cast(pl.Datetime), ["p", "p", "q", "q", "q", "p"])
+    with pytest.raises(TypeError, match="column 'day' holds Date, and its categories in the fit are of another type"):
+        of_times.predict_proba(lazily(rows, engine))
 
 
 @pytest.mark.parametrize("engine", EVERY_ENGINE)
@@ -454,6 +463,10 @@ WRONG = {
         r"column 'colour' holds Datetime.*, and categories are .* by text, numbers or days alone: convert the column",
     ),
     "numbers in dates": (lambda X: X.with_columns(day=pl.lit(3)), "column 'day' holds Int.*, and the fit read dates"),
+    "a name is a pattern": (
+        lambda X: X.with_columns(pl.lit(1).alias("^s.*$")),
+        r"column '\^s\.\*\$': engines take",
+    ),
     "a name is taken": (lambda X: X.with_columns(proba_b=pl.lit(1)), r"X has a column 'proba_b' already"),
 }
 

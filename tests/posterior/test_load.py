@@ -23,12 +23,6 @@ from bayesnb.estimators import load
 INFINITY = float("inf")
 
 
-@pytest.fixture
-def saved(tmp_path: Path) -> Path:
-    posterior().save(tmp_path / "posterior.nc")
-    return tmp_path / "posterior.nc"
-
-
 @pytest.mark.parametrize("step", [80, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_damage_is_refused_and_no_load_hangs(step: int, saved: Path) -> None:
     found = damaged(saved.parent, step)

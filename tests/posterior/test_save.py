@@ -23,13 +23,6 @@ def predictions(path: Path) -> bytes:
     return nb.load(path).log_joint(ROWS).tobytes()
 
 
-@pytest.fixture
-def saved(tmp_path: Path) -> Path:
-    """A folder with one good file and nothing else."""
-    posterior().save(tmp_path / "posterior.nc")
-    return tmp_path / "posterior.nc"
-
-
 def assert_untouched(path: Path) -> None:
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
     assert predictions(path) == posterior().log_joint(ROWS).tobytes()
