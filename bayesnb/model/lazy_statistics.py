@@ -31,7 +31,7 @@ from bayesnb.data.lazy_table import CLASS, ROWS, WEIGHT, LazyTable, Question, wi
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.tables import FrameTable
 from bayesnb.families.host_sums import count_on_host, stated_needs
-from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, support_of
+from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, held_by, support_of
 from bayesnb.families.moments import moments_beyond_rounding, scatter_beyond_rounding
 from bayesnb.families.needs import (
     CellWeight,
@@ -49,7 +49,7 @@ from bayesnb.families.statistics import ClassCounts, Membership, safe_ratio
 from bayesnb.model.blocks import Block, ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.open_schema import OpenSchema
-from bayesnb.model.reading import Chunks, Counted, count_rows, held_by
+from bayesnb.model.reading import Chunks, Counted, count_rows
 
 type Asking = Generator[list[Question], Any, Any]
 """Asks for sums by class, gets them, may ask again, and returns a result."""
