@@ -9,14 +9,11 @@ import narwhals as nw
 import numpy as np
 
 
-class NoExpressionError(NotImplementedError):
-    """Engines of tables lack a function of a formula."""
-
-
 class Columns(np.ndarray):
     """An array of expressions for NumPy's functions; along an axis of rows it has length one. A missing cell is null.
 
-    Conditions that are known before the query, such as those on parameters, stay booleans and choose an expression.
+    A function that engines lack raises NotImplementedError. Conditions that are known before the query, such as those
+    on parameters, stay booleans and choose an expression.
     """
 
     __array_priority__ = 1.0  # else NumPy joins them to a plain array
@@ -43,7 +40,7 @@ class Columns(np.ndarray):
         if function in ARRANGEMENTS:
             return super().__array_function__(function, types, arguments, options)
         if function not in FUNCTIONS:
-            raise NoExpressionError(function.__name__)
+            raise NotImplementedError(function.__name__)
         return self._like(FUNCTIONS[function](*arguments, **options))
 
     def _like(self, found: Any) -> Any:

@@ -24,7 +24,7 @@ from bayesnb.core.cells import (
     warn_of_large_counts,
 )
 from bayesnb.core.deferred import in_float64
-from bayesnb.data.column_expressions import Columns, NoExpressionError, place_among
+from bayesnb.data.column_expressions import Columns, place_among
 from bayesnb.data.labels import Found
 from bayesnb.data.lazy_cells import LazyColumn, of_key
 from bayesnb.data.lazy_table import CLASS, ROWS, WEIGHT, LazyTable, Question, without_rows_in_errors
@@ -218,7 +218,7 @@ class _Counter:
 
     @singledispatchmethod
     def _count_need(self, need: Need, cells: np.ndarray, block: Block) -> Asking:
-        raise NoExpressionError(type(need).__name__)
+        raise NotImplementedError(type(need).__name__)
 
     @_count_need.register
     def _(self, need: RowWeight, cells: np.ndarray, block: Block) -> Asking:
@@ -245,7 +245,7 @@ class _Counter:
     def _(self, need: Sums, cells: np.ndarray, block: Block) -> Asking:
         try:
             terms = cells if need.terms is None else _formula(need.terms, cells)
-        except NoExpressionError:
+        except NotImplementedError:
             return (yield from self._count_need_by_value(need, cells, block))
         each = terms if isinstance(terms, tuple) else (terms,)
         sums = yield from _together([self._sum_of_term(term, cells, need.over_columns) for term in each])
@@ -379,7 +379,5 @@ def _formula(function: Any, cells: np.ndarray) -> Any:
     """A formula of cells as expressions."""
     try:
         return function(cells)
-    except NoExpressionError:
-        raise
     except (TypeError, ValueError, AttributeError, IndexError) as error:  # a formula of other libraries
-        raise NoExpressionError(str(error)) from error
+        raise NotImplementedError(str(error)) from error
