@@ -151,7 +151,7 @@ class _Query:
         readings = (*self.scorer.code_readings, *self.scorer.number_readings)
         each = {(columns[one.column], dict(one.settings)["form"]): None for one in readings if one.recipe == "date"}
         dates = [(column, form) for column, form in each if column.dtype in TEXT]
-        texts = self._put("date", [dates_in_text(column.cells, form or ISO) for column, form in dates])
+        texts = self._put("date", [dates_in_text(column.cells.cast(nw.String), form or ISO) for column, form in dates])
         parts = [fields_of_dates(text, form or ISO) for text, (_, form) in zip(texts, dates, strict=True)]
         found = self._put_all({f"date_{k}": [*own.values()] for k, own in enumerate(parts)})
         for (column, form), own in zip(dates, found, strict=True):
