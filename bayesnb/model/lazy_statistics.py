@@ -189,7 +189,8 @@ class _Counter:
         name, derived = self._name(position), self.model.schema.derivation(position)
         column = LazyColumn(name, self.lazy.schema[name])
         if derived is not None and derived.recipe == "missing":
-            return column.is_missing()
+            # A mark among numbers that are written as text is missing, too: the host reads it.
+            return None if derived.of in self.model.description.number_forms else column.is_missing()
         return column.plain_numbers() if derived is None or derived.is_copy else None
 
     def _count_by_sums(self, block: Block, cells: Columns) -> Asking:

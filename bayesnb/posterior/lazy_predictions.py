@@ -11,7 +11,15 @@ import numpy as np
 from bayesnb.core.cells import LARGEST_NUMBER
 from bayesnb.core.checking import listed
 from bayesnb.core.plain_formulas import FROM, HIGHEST, log_correction, rest_by_series
-from bayesnb.data.lazy_cells import LazyColumn, bins_as_codes, computed_once, most_compared, of_key, with_looked_up
+from bayesnb.data.lazy_cells import (
+    LazyColumn,
+    bins_as_codes,
+    computed_once,
+    most_compared,
+    of_key,
+    with_looked_up,
+    with_steps_apart,
+)
 from bayesnb.data.lazy_table import is_lazy
 from bayesnb.data.read import as_graph_value, is_dask, map_partitions, without_rows
 from bayesnb.serve.scorer import MultivariateT, Reading, RisingFactorials, Scorer, StudentT
@@ -112,7 +120,7 @@ class _Query:
     """
 
     def __init__(self, scorer: Scorer, frame: Any, columns: Mapping[int, LazyColumn]) -> None:
-        self.scorer, self.frame = scorer, frame
+        self.scorer, self.frame = scorer, with_steps_apart(frame)
         self.most_compared = most_compared(frame)
         self.prefix = "_nb"
         self.names = frame.collect_schema().names()
