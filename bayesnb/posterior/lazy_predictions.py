@@ -20,7 +20,7 @@ from bayesnb.data.lazy_cells import (
     with_looked_up,
     with_steps_apart,
 )
-from bayesnb.data.lazy_table import is_lazy
+from bayesnb.data.lazy_table import is_lazy, types_of_columns
 from bayesnb.data.read import as_graph_value, is_dask, map_partitions, without_rows
 from bayesnb.serve.scorer import MultivariateT, Reading, RisingFactorials, Scorer, StudentT
 
@@ -314,7 +314,10 @@ class _Query:
                 f"the classes are {listed(self.scorer.classes)}, and a column of an engine holds text, whole numbers, "
                 "numbers or booleans alone: take predict_proba"
             )
-        labels = [nw.lit(label, dtype=LABEL_TYPES[type(label)]) for label in self.scorer.classes]
+        dtype = LABEL_TYPES[kinds.pop()]
+        if dtype == nw.Int64 and max(self.scorer.classes) >= 2**63:
+            dtype = nw.UInt64
+        labels = [nw.lit(label, dtype=dtype) for label in self.scorer.classes]
         found = of_key(self.highest, self.joint, labels, labels[-1])
         return self._answer(found, labels[int(np.argmax(self.scorer.log_prior))])
 
@@ -383,8 +386,8 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
             "words, point estimates of numbers and families of your own without a `scorer` have none; collect the "
             "table, or predict it in pieces"
         )
-    types = frame.collect_schema()
-    names = tuple(types.names())
+    types = types_of_columns(frame)
+    names = tuple(types)
     used = sorted({one.column for one in (*flat.scorer.code_readings, *flat.scorer.number_readings)})
     places = posterior.model.schema.locate(names, True, [used])
     require_new_columns(names, new, any_case=not frame.implementation.is_polars())

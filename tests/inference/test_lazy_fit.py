@@ -376,7 +376,9 @@ def test_readings_and_numbers_in_text_are_those_of_memory(engine):
         {
             "day": days,
             "written": [f"{d.day:02d}.{d.month:02d}.{d.year}" for d in days[::-1].tolist()],
-            "share": [f"{x:.2f}%" for x in rng.normal(40.0 + 10 * first, 10.0)],
+            "share": np.where(
+                rng.random(200) < 0.1 + 0.3 * first, "unknown", [f"{x:.2f}%" for x in rng.normal(40.0 + 10 * first, 10)]
+            ),
             "gaps": np.where(rng.random(200) < 0.2 + 0.4 * first, np.nan, rng.normal(size=200)),
             "label": np.where(first, "a", "b"),
         }
@@ -384,7 +386,7 @@ def test_readings_and_numbers_in_text_are_those_of_memory(engine):
     mine = NaiveBayesClassifier().fit(lazily(frame, engine), "label")
     rows = frame.drop("label")
     expected = NaiveBayesClassifier().fit(rows, frame["label"].to_numpy())
-    assert {"day month", "written day", "share", "gaps is missing"} <= {*mine.model_.features}
+    assert {"day month", "written day", "share", "share is missing", "gaps is missing"} <= {*mine.model_.features}
     np.testing.assert_allclose(mine.predict_proba(rows), expected.predict_proba(rows), rtol=1e-9)
 
 
@@ -508,6 +510,42 @@ BAD = {
         {"sample_weight": "w"},
         ValueError,
         "sample_weight 'w' holds -2.0",
+    ),
+    "a weight beyond sums": (
+        (NUMBERS, small(w=[1.0, 1e300, 1.0, 1.0]), "label"),
+        {"sample_weight": "w"},
+        ValueError,
+        r"sample_weight 'w' holds 1e\+300: divide all by a common factor",
+    ),
+    "lists as labels": (
+        (NUMBERS, small(label=[[1], [2], [1], [2]]), "label"),
+        {},
+        TypeError,
+        "column 'label' holds List.*, which cannot be a label: convert it to text",
+    ),
+    "rows as labels": (
+        (NUMBERS, small(label=[{"a": 1}, {"a": 2}] * 2), "label"),
+        {},
+        TypeError,
+        "column 'label' holds Struct.*, which cannot be a label",
+    ),
+    "a name that is a pattern": (
+        (NUMBERS, small().with_columns(pl.lit(1).alias("^.*$")), "label"),
+        {},
+        ValueError,
+        r"X has a column '\^\.\*\$', a name that engines take for several columns: rename it",
+    ),
+    "a name for all columns": (
+        (NUMBERS, small().with_columns(pl.lit(1).alias("*")), "label"),
+        {},
+        ValueError,
+        r"X has a column '\*', a name that engines take for several columns: rename it",
+    ),
+    "a name that queries use": (
+        (NUMBERS, small().with_columns(__bayesnb_class=1), "label"),
+        {},
+        ValueError,
+        "X has a column '__bayesnb_class', a name that queries of the fit use: rename it",
     ),
     "a missing weight": (
         (NUMBERS, small(w=[1.0, None, 1.0, 1.0]), "label"),
