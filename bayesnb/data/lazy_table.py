@@ -53,7 +53,7 @@ def lazy_parquet(files: Sequence[Any]) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 
-def told_by_engine(frame: Any, ask: Callable[[], Any], what: str) -> Any:
+def _told_by_engine(frame: Any, ask: Callable[[], Any], what: str) -> Any:
     """What a function gets from the engine of a frame; ValueError with the engine's own error if it fails."""
     try:
         return ask()
@@ -64,7 +64,7 @@ def told_by_engine(frame: Any, ask: Callable[[], Any], what: str) -> Any:
 
 def types_of_columns(frame: Any) -> dict[Any, Any]:
     """The types of the columns of a frame, by name; ValueError if an engine would take a name for several."""
-    types = dict(told_by_engine(frame, lambda: frame.collect_schema().items(), "the columns"))
+    types = dict(_told_by_engine(frame, lambda: frame.collect_schema().items(), "the columns"))
     if patterns := [name for name in types if name == "*" or (name.startswith("^") and name.endswith("$"))]:
         raise ValueError(f"X has a column {patterns[0]!r}, a name that engines take for several columns: rename it")
     return types
@@ -160,7 +160,7 @@ class LazyTable:
         return tuple(name for name in self.schema if name not in (self.target, self.weight))
 
     def _collected(self, collect: Callable[[], Any], what: str) -> Any:
-        return told_by_engine(self.frame, collect, what)
+        return _told_by_engine(self.frame, collect, what)
 
     # ---- labels and weights
 
