@@ -67,6 +67,12 @@ def types_of_columns(frame: Any) -> dict[Any, Any]:
     types = dict(_told_by_engine(frame, lambda: frame.collect_schema().items(), "the columns"))
     if patterns := [name for name in types if name == "*" or (name.startswith("^") and name.endswith("$"))]:
         raise ValueError(f"X has a column {patterns[0]!r}, a name that engines take for several columns: rename it")
+    if frame.implementation.is_spark_like() and (dotted := [name for name in types if "." in name]):
+        new = dotted[0].replace(".", "_")
+        raise ValueError(
+            f"X has a column {dotted[0]!r}, and Spark takes a dot for that of a structure: rename it, "
+            f"X.withColumnRenamed({dotted[0]!r}, {new!r})"
+        )
     return types
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -353,6 +354,20 @@ def test_names_of_columns_may_be_any_text(engine):
     model = nb.NaiveBayes(dict.fromkeys(texts, nb.Categorical()) | dict.fromkeys(numbers, nb.Gaussian()))
     mine, expected = (fitted(model, frame, True, each, Counted()) for each in (engine, None))
     require_equal(mine, expected)
+
+
+@pytest.mark.slow
+def test_spark_takes_dots_for_those_of_structures():
+    lazy = lazily(small().rename({"x": "x.1"}), "pyspark")
+    told = r"X has a column 'x\.1', and Spark takes a dot .*: rename it, X\.withColumnRenamed\('x\.1', 'x_1'\)"
+    for verb in (nb.NaiveBayes.from_frame, partial(nb.fit, NUMBERS), NaiveBayesClassifier().fit):
+        with pytest.raises(ValueError, match=told):
+            verb(lazy, "label")
+    posterior = nb.fit(NUMBERS, small(), "label")
+    with pytest.raises(ValueError, match=told):
+        posterior.predict_proba(lazy)
+    renamed = lazy.withColumnRenamed("x.1", "x")
+    assert nb.fit(NUMBERS, renamed, "label").log_evidence == pytest.approx(posterior.log_evidence)
 
 
 def test_categories_that_a_type_lists_keep_their_order():
