@@ -140,7 +140,7 @@ class LazyColumn:
             if self.dtype not in (nw.Date, nw.Datetime):
                 raise TypeError(
                     f"column {self.name!r} holds {self.dtype}, and the fit read dates of it: convert it to dates or "
-                    "timestamps in the query"
+                    "timestamps in the query, or leave it out of the fit"
                 )
             return _part_of_date(self.cells, self.dtype, dict(reading.settings)["part"]).cast(nw.Float64), nw.Float64
         if self.dtype in TEXT:
