@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -370,6 +371,20 @@ def test_names_of_columns_may_be_any_text(engine):
     require_equal(mine, expected)
 
 
+@pytest.mark.slow
+def test_spark_takes_dots_for_those_of_structures():
+    lazy = lazily(small().rename({"x": "x.1"}), "pyspark")
+    told = r"X has a column 'x\.1', and Spark takes a dot .*: rename it, X\.withColumnRenamed\('x\.1', 'x_1'\)"
+    for verb in (nb.NaiveBayes.from_frame, partial(nb.fit, NUMBERS), NaiveBayesClassifier().fit):
+        with pytest.raises(ValueError, match=told):
+            verb(lazy, "label")
+    posterior = nb.fit(NUMBERS, small(), "label")
+    with pytest.raises(ValueError, match=told):
+        posterior.predict_proba(lazy)
+    renamed = lazy.withColumnRenamed("x.1", "x")
+    assert nb.fit(NUMBERS, renamed, "label").log_evidence == pytest.approx(posterior.log_evidence)
+
+
 def test_categories_that_a_type_lists_keep_their_order():
     duckdb = pytest.importorskip("duckdb")
     values = ["b", "a", "b", "a"]
@@ -505,6 +520,42 @@ BAD = {
         ValueError,
         "sample_weight 'w' holds -2.0",
     ),
+    "a weight beyond sums": (
+        (NUMBERS, small(w=[1.0, 1e300, 1.0, 1.0]), "label"),
+        {"sample_weight": "w"},
+        ValueError,
+        r"sample_weight 'w' holds 1e\+300: divide all by a common factor",
+    ),
+    "lists as labels": (
+        (NUMBERS, small(label=[[1], [2], [1], [2]]), "label"),
+        {},
+        TypeError,
+        "column 'label' holds List.*, which cannot be a label: convert it to text",
+    ),
+    "rows as labels": (
+        (NUMBERS, small(label=[{"a": 1}, {"a": 2}] * 2), "label"),
+        {},
+        TypeError,
+        "column 'label' holds Struct.*, which cannot be a label",
+    ),
+    "a name that is a pattern": (
+        (NUMBERS, small().with_columns(pl.lit(1).alias("^.*$")), "label"),
+        {},
+        ValueError,
+        r"X has a column '\^\.\*\$', a name that engines take for several columns: rename it",
+    ),
+    "a name for all columns": (
+        (NUMBERS, small().with_columns(pl.lit(1).alias("*")), "label"),
+        {},
+        ValueError,
+        r"X has a column '\*', a name that engines take for several columns: rename it",
+    ),
+    "a name that queries use": (
+        (NUMBERS, small().with_columns(__bayesnb_class=1), "label"),
+        {},
+        ValueError,
+        "X has a column '__bayesnb_class', a name that queries of the fit use: rename it",
+    ),
     "a missing weight": (
         (NUMBERS, small(w=[1.0, None, 1.0, 1.0]), "label"),
         {"sample_weight": "w"},
@@ -524,7 +575,6 @@ BAD = {
         "y holds the label 'v', which is not among the classes",
     ),
     "no column": ((NUMBERS, small().select("label"), "label"), {}, ValueError, "X has no column beside 'label': give"),
-    "a name for all columns": ((NUMBERS, small().rename({"x": "*"}), "label"), {}, ValueError, r"column '\*': engines"),
     "no rows": ((NUMBERS, small().head(0), "label"), {}, ValueError, "X has no rows"),
     "text in a number": (
         (nb.NaiveBayes({"t": nb.Gaussian()}), small(), "label"),
