@@ -20,6 +20,11 @@ class Columns:
     Parameters
     ----------
     expressions : iterable of narwhals.Expr
+
+    Attributes
+    ----------
+    counts : dict
+        By column, the values that occur, as far as several needs count them.
     """
 
     dtype = np.dtype(np.float64)
@@ -28,6 +33,7 @@ class Columns:
 
     def __init__(self, expressions: Iterable[nw.Expr]) -> None:
         self.expressions = list(expressions)
+        self.counts: dict[int, Any] = {}
 
     @property
     def shape(self) -> tuple[Any, int]:

@@ -51,7 +51,7 @@ from bayesnb.model.blocks import Block, ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.open_schema import OpenSchema
 from bayesnb.model.problem import Problem, with_new_categories
-from bayesnb.model.reading import Chunks, Counted, count_rows, held_by
+from bayesnb.model.reading import Chunks, Counted, checked_cells, count_rows, held_by
 
 type Asking = Generator[list[Question], Any, Any]
 """Asks for sums by class, gets them, may ask again, and returns a result."""
@@ -196,7 +196,6 @@ class _Counter:
         tree = stated_needs(block.family)
         held = _formula(lambda x: held_by(x, block.family), cells).expressions
         columns = list(zip(cells.expressions, held, strict=True))
-        checks = [self._check_support(block, j, *column) for j, column in enumerate(columns)]
         kept = zip(columns, map(self._is_tolerant, block.labels), strict=True)
         checked = Columns(nw.when(own).then(cell) if tolerant else cell for (cell, own), tolerant in kept)
         if block.whole_rows:
@@ -208,6 +207,8 @@ class _Counter:
             if need.of not in made:
                 made[need.of] = _formula(need.of, checked)
             counts_of_needs.append(self._count_need(need, made[need.of], block))
+        alone = [self._check_support(block, j, *column) for j, column in enumerate(columns)]
+        checks = [self._check_vectors(block, checked)] if block.has_totals else alone
         _, results = yield from _together([_together(checks), _together(counts_of_needs)])
         return fill_needs(tree, iter(results))
 
@@ -218,23 +219,25 @@ class _Counter:
         family, label, too_large = block.family, block.labels[j], ~(cell.abs() <= LARGEST_NUMBER)
         tolerant, whole = self._is_tolerant(label), support_of(family) is NONNEGATIVE_INTEGER
         wrong, away = too_large if tolerant else ~held, ~held & ~too_large
-        if block.has_totals:  # a count vector has no gaps
-            wrong = wrong | cell.is_null()
         asked = [wrong, *[away] * tolerant, *[cell > ACCURATE_COUNT] * whole]
         found = iter((yield [(nw.when(which).then(nw.lit(1.0)), nw.Expr.sum) for which in asked]))
         if next(found).any():
-            value, name, where = self.lazy.first(cell, wrong), family.family_name, f"column {label!r}"
-            if np.isnan(value):
-                raise ValueError(
-                    f"{where}: a cell is missing, but {name} reads a row as one vector of counts; fill in the count (0 "
-                    "if the word does not occur) or leave the row out"
-                )
-            raise refusal(where, value, name, family.holds, family.hint, whole=whole)
+            value = self.lazy.first(cell, wrong)
+            raise refusal(f"column {label!r}", value, family.family_name, family.holds, family.hint, whole=whole)
         if tolerant and (number := next(found)).any():
             key = OutsideSupport(label, family.family_name, family.holds)
             self.unseen[key] = {self.lazy.first(cell, away): int(number.sum())}
         if whole and next(found).any():
             warn_of_large_counts(label)
+
+    def _check_vectors(self, block: Block, cells: Columns) -> Asking:
+        """Refuse count vectors with cells outside the support. Factorials and sums need the same values of a column."""
+        yield []
+        for j, label in enumerate(block.labels):
+            values, _ = self._values_of_column(cells, j, block)
+            with without_rows_in_errors():
+                own = replace(block, columns=(block.columns[j],), labels=(label,))
+                checked_cells(values[:, None], own, slice(0), frozenset(), {})
 
     def _is_tolerant(self, label: Any) -> bool:
         return label in self.model.description.outside_is_missing
@@ -263,6 +266,8 @@ class _Counter:
 
     @_count_need.register
     def _(self, need: Sums, cells: Columns, block: Block) -> Asking:
+        if block.has_totals and need.of is None:  # the values that the factorials need tell the sums, too
+            return (yield from self._count_need_by_value(need, cells, block))
         try:
             terms = cells if need.terms is None else _formula(need.terms, cells)
         except NoExpressionError:
@@ -333,11 +338,19 @@ class _Counter:
         """A need of the values that occur, each a row of its weight on the host; needs of different columns add up."""
         yield []
         parts = []
-        for j, cell in enumerate(cells.expressions):
-            counts = self.lazy.counts({"value": cell}, block.family.family_name, kept=False)
-            x = _in_column(counts["value"].cast(nw.Float64).to_numpy(), j, len(cells.expressions))
+        for j, _ in enumerate(cells.expressions):
+            values, counts = self._values_of_column(cells, j, block)
+            x = _in_column(values, j, len(cells.expressions))
             parts.append(count_on_host(replace(need, of=None), x, self._membership(counts)))
         return reduce(add, parts)
+
+    def _values_of_column(self, cells: Columns, j: int, block: Block) -> tuple[np.ndarray, Any]:
+        """The numbers that occur in a column and their counts, which are kept for all needs of a count vector."""
+        if (counts := cells.counts.get(j)) is None:
+            counts = self.lazy.counts({"value": cells.expressions[j]}, block.family.family_name, kept=False)
+            if block.has_totals:
+                cells.counts[j] = counts
+        return counts["value"].cast(nw.Float64).to_numpy(), counts
 
     # ---- blocks of which the values are counted
 
