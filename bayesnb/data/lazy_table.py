@@ -97,7 +97,14 @@ class LazyTable:
     ------
     TypeError, ValueError
         If a name is no text, or no column has it.
+
+    Attributes
+    ----------
+    after_query : callable
+        Is called after each query, to tell of the progress.
     """
+
+    after_query: Callable[[], object] = staticmethod(lambda: None)
 
     def __init__(
         self, X: Any, y: str | None, sample_weight: str | None = None, features: Mapping[Any, Any] | None = None
@@ -133,7 +140,9 @@ class LazyTable:
 
     def _collected(self, collect: Callable[[], Any], what: str) -> Any:
         try:
-            return collect()
+            found = collect()
+            self.after_query()
+            return found
         except Exception as error:  # each engine has errors of its own
             kind = nw.from_native(self.frame).implementation.name.lower()
             raise ValueError(f"{kind} cannot compute {what} of X: {str(error).strip()[:500]}") from error

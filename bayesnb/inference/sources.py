@@ -180,14 +180,18 @@ def read_by_engine(
     y: str,
     sample_weight: str | None,
     classes: Any,
-    check: Callable[[Problem], None] = lambda problem: None,
+    check: Callable[[Problem], None],
+    after_query: Callable[[], object],
 ) -> Problem | None:
     """The problem of a table that the host can read, too, counted by an engine; parameters as for `read_elsewhere`.
+
+    `after_query` is called after each query.
 
     None for bins of numbers, which all rows make, and for all that the host refuses or warns of: it names the row.
     """
     with suppress(TypeError, ValueError):
         lazy = LazyTable(X, y, sample_weight, model.features)
+        lazy.after_query = after_query
         schema = OpenSchema.of(model, lazy.names, True, classes)
         if not schema.seen_columns and not schema.in_bins:
             problem, unseen = _read_lazy(schema, lazy, check)

@@ -412,7 +412,7 @@ def test_bins_of_a_sample_are_those_of_a_fit_that_is_given_them(engine, monkeypa
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("engine", [*ENGINES, None])
 @pytest.mark.filterwarnings("ignore:.* rows lack a cell")
-def test_parquet_files_are_counted_by_an_engine_if_there_is_one(mixed, engine, weighted, tmp_path, monkeypatch):
+def test_parquet_files_are_counted_by_an_engine_if_there_is_one(mixed, engine, weighted, tmp_path, monkeypatch, capsys):
     features = {name: family for name, family in MIXED.features.items() if name not in ("trees", "bins")}
     mixed[:50].write_parquet(tmp_path / "a.parquet")
     mixed[50:].write_parquet(tmp_path / "b.parquet")
@@ -435,7 +435,8 @@ def test_parquet_files_are_counted_by_an_engine_if_there_is_one(mixed, engine, w
     if engine is not None:
         pytest.importorskip(engine)
         monkeypatch.setattr(batches, "_file_batches", None)  # no rows are read
-    require_equal(fit(), expected)
+    require_equal(fit(progress=True), expected)
+    assert ("reading" if engine else "row") in capsys.readouterr().err
     if engine is not None:
         monkeypatch.undo()
     with pytest.raises(ValueError, match="no hyperparameter is learned"):
