@@ -127,7 +127,14 @@ class LazyTable:
     ------
     TypeError, ValueError
         If a name is no text, or no column has it.
+
+    Attributes
+    ----------
+    after_query : callable
+        Is called after each query, to tell of the progress.
     """
+
+    after_query: Callable[[], object] = staticmethod(lambda: None)
 
     def __init__(
         self, X: Any, y: str | None, sample_weight: str | None = None, features: Mapping[Any, Any] | None = None
@@ -170,7 +177,9 @@ class LazyTable:
         return tuple(name for name in self.schema if name not in (self.target, self.weight))
 
     def _collected(self, collect: Callable[[], Any], what: str) -> Any:
-        return _told_by_engine(self.frame, collect, what)
+        found = _told_by_engine(self.frame, collect, what)
+        self.after_query()
+        return found
 
     # ---- labels and weights
 
