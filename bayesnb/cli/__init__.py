@@ -205,6 +205,23 @@ def read_model(path: Path) -> Posterior:
     return posterior
 
 
+def _model_and_rows(
+    model: Path, table: str, target: str | None, out: Path | None, **how: Any
+) -> tuple[Posterior, pd.DataFrame, pd.Series | None]:
+    """A model with the features and labels of a table, where `out` is another file than both."""
+    _refuse_overwriting(out, table, model)
+    posterior = read_model(model)
+    rows = read_used_columns(posterior.model, table, also=target, **how)
+    return posterior, *((rows, None) if target is None else rows_with_label(rows, target))
+
+
+def _show(result: Any, out: Path | None) -> None:
+    """Print a result, and write its table into a file if one is given."""
+    if out is not None:
+        _write(out, result.table.to_csv)
+    typer.echo(as_text(result.parts("more: --out FILE writes all" if out is None else f"more in {out}"), width()))
+
+
 # --------------------------------------------------------------------------------------------------
 # ``bayesnb compare``: do the closed form and NUTS agree on a table?
 # --------------------------------------------------------------------------------------------------
@@ -424,15 +441,9 @@ def check_command(
       bayesnb check model.nc train.csv --target species --out statistics.csv
     """
     with _errors_in_a_line():
-        _refuse_overwriting(out, table, model)
-        posterior = read_model(model)
-        rows = read_used_columns(posterior.model, table, missing, target, sep=sep, decimal=decimal)
-        features, labels = rows_with_label(rows, target)
-        result = check(posterior, features, labels, num_replicates=replicates, key=seed)
-        if out is not None:
-            _write(out, result.table.to_csv)
-        rest = "more: --out FILE writes all" if out is None else f"more in {out}"
-        typer.echo(as_text(result.parts(rest), width()))
+        given = _model_and_rows(model, table, target, out, missing=missing, sep=sep, decimal=decimal)
+        result = check(*given, num_replicates=replicates, key=seed)
+        _show(result, out)
         if result.note:
             typer.echo(result.note)
     raise typer.Exit(1 if result.extreme else 0)
@@ -466,14 +477,9 @@ def _drift_command(
       bayesnb drift model.nc new.csv --target species --out drift.csv
     """
     with _errors_in_a_line():
-        _refuse_overwriting(out, table, model)
-        posterior = read_model(model)
-        rows = read_used_columns(posterior.model, table, missing, target, sep=sep, decimal=decimal)
-        features, labels = (rows, None) if target is None else rows_with_label(rows, target)
-        result = drift(posterior, features, labels, smallest=smallest, key=seed)
-        if out is not None:
-            _write(out, result.table.to_csv)
-        typer.echo(as_text(result.parts("more: --out FILE writes all" if out is None else f"more in {out}"), width()))
+        given = _model_and_rows(model, table, target, out, missing=missing, sep=sep, decimal=decimal)
+        result = drift(*given, smallest=smallest, key=seed)
+        _show(result, out)
     raise typer.Exit(1 if result.drifted else 0)
 
 
