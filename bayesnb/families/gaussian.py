@@ -1,6 +1,6 @@
 """Gaussian and log-normal columns, and the Student-t distribution of their new cells."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -340,7 +340,6 @@ COMPILED_FROM = 2**20
 
 
 @pytree
-@dataclass(frozen=True)
 class Gaussian(ExponentialFamily, ConjugateFamily):
     r"""Columns of real numbers with a Normal-inverse-gamma prior.
 
@@ -529,7 +528,6 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
 
 
 @pytree
-@dataclass(frozen=True)
 class LogNormal(Gaussian):
     r"""Columns of positive numbers whose logarithms are Gaussian, with a Normal-inverse-gamma prior.
 

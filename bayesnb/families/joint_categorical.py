@@ -31,7 +31,6 @@ from bayesnb.families.statistics import Counts, Occurrences, Tally
 
 
 @pytree
-@dataclass(frozen=True)
 class _CombinationCounts(Occurrences):
     """Weight of the rows of each combination of categories.
 
@@ -285,7 +284,6 @@ class JointCategories(JointFamily, ConjugateFamily):
 
 
 @pytree
-@dataclass(frozen=True)
 class JointCategorical(JointCategories):
     r"""Columns of categories that depend on each other within a class; a Dirichlet prior on their combinations.
 
