@@ -1,4 +1,4 @@
-"""Engines of lazy tables, each with a function that gives a frame of Polars to it."""
+"""Engines of lazy tables and Dask, each with a function that gives a frame of Polars to it."""
 
 import warnings
 from importlib.util import find_spec
@@ -19,6 +19,12 @@ def lazily(frame: pl.DataFrame, engine: str):
         return frame.lazy()
     if find_spec(engine) is None:
         pytest.skip(f"{engine} is not installed")
+    if engine == "dask":
+        import dask.dataframe as dd
+
+        # Dask makes text of booleans with gaps.
+        numbers = frame.with_columns(pl.col(pl.Boolean).cast(pl.Float64))
+        return dd.from_pandas(numbers.to_pandas(), npartitions=3)
     if engine == "duckdb":
         import duckdb
 

@@ -8,8 +8,9 @@ from typing import Any
 import narwhals as nw
 import pandas as pd
 
+from bayesnb.data.elsewhere import sample_elsewhere
 from bayesnb.data.lazy_cells import of_key
-from bayesnb.data.lazy_table import lazy_parquet, sample_lazy
+from bayesnb.data.lazy_table import lazy_parquet
 from bayesnb.posterior.lazy_predictions import require_new_columns
 from bayesnb.posterior.posterior import Posterior
 
@@ -51,7 +52,7 @@ def labelled_sample(table: Any, target: str) -> tuple[Any, pd.DataFrame, pd.Seri
     if target in frame.collect_schema():  # else the sample names it
         frame = frame.filter(~nw.col(target).is_null())
     labelled = frame.to_native()
-    features, labels, _ = sample_lazy(labelled, target)
+    features, labels, _ = sample_elsewhere(labelled, target, None, 0)
     return labelled, nw.from_native(features).to_pandas(), pd.Series(labels, name=target)
 
 

@@ -132,6 +132,14 @@ def shared_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape:
     return result
 
 
+def row_sums(data: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Sum of the entries of each row, shape (rows, 1), of a CSR array with these edges of rows."""
+    sums, filled_rows = np.zeros((len(edges) - 1, 1)), np.flatnonzero(np.diff(edges))
+    if filled_rows.size:
+        sums[filled_rows, 0] = np.add.reduceat(data, edges[filled_rows])
+    return sums
+
+
 def csr_of_ones(places: np.ndarray, width: int) -> Any:
     """Rows with a one at each of their places, (rows, places of a row), as a CSR array of shape (rows, width)."""
     num_rows, num_places = places.shape

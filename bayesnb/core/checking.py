@@ -5,7 +5,8 @@ import os
 import sys
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, replace
 from functools import cache, wraps
@@ -33,6 +34,18 @@ def a_type(value: Any) -> str:
     name = type(value).__name__
     vowel = name[0] in "aeioAEIO" or name.startswith(("nd", "Un"))
     return f"{'an' if vowel else 'a'} {name}"
+
+
+@contextmanager
+def naming_errors(where: str) -> Iterator[None]:
+    """Put the name of some rows in front of the message of a TypeError or ValueError."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        # Subclasses (UnicodeDecodeError, say) are made from other arguments than a message.
+        if type(error) not in (TypeError, ValueError):
+            raise
+        raise type(error)(f"{where}: {error}") from error
 
 
 def require_readable(name: str, value: Any) -> None:

@@ -340,8 +340,8 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
     Returns
     -------
     tuple of module
-        ``(jax.numpy, jax.scipy.special)`` if any value is a JAX array or tracer, those of expressions if any is a
-        column of a lazy table, else ``(numpy, scipy.special)``.
+        ``(jax.numpy, jax.scipy.special)`` if any value is a JAX array or tracer, else ``(numpy, scipy.special)``, whose
+        functions take the columns of a lazy table, too.
 
     See Also
     --------
@@ -363,9 +363,6 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
     """
     if any(is_jax(array) for array in arrays):
         return jnp, jax.scipy.special
-    for array in arrays:
-        if not isinstance(array, np.ndarray) and hasattr(array, "array_library"):  # columns of a lazy table
-            return array.array_library
     return np, scipy.special
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -57,10 +57,11 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __init__(self, array: Any) -> None:
         self.array = jax.device_put(array, array.sharding)
 
-    def beside(self, values: Any, dtype: Any = None) -> Self:
-        """Values on the device of this array, by default in their own type."""
+    def beside(self, values: Any, dtype: Any = None) -> Any:
+        """Values as an array of JAX on the device of this array, by default in their own type."""
         with jax.enable_x64(True):
-            return type(self)(jax.device_put(values, self.array.sharding).astype(dtype or values.dtype))
+            there = values.array if isinstance(values, DeviceArray) else jax.device_put(values, self.array.sharding)
+            return there.astype(dtype or values.dtype)
 
     @cached_property
     def copied(self) -> np.ndarray:

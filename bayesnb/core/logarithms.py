@@ -50,12 +50,18 @@ LOG_FACTORIALS = scipy.special.gammaln(np.arange(256) + 1.0)
 
 
 def log_factorial(counts: Any) -> Any:
-    """Log of x!, in NumPy looked up in a table if all are small whole numbers, as most counts are."""
+    """Log of x!, in NumPy looked up in a table if all that it holds are whole numbers, as most counts are."""
     xp, special = namespace(counts)
-    if xp is np and counts.size and counts.min() >= 0 and counts.max() < len(LOG_FACTORIALS):
-        whole = counts.astype(np.uint8)
-        if (whole == counts).all():
-            return LOG_FACTORIALS[whole]
+    if xp is np and counts.size and counts.min() >= 0:
+        longest = len(LOG_FACTORIALS) - 1
+        small = np.minimum(counts, longest) if counts.max() > longest else counts
+        whole = small.astype(np.uint8)
+        if (whole == small).all():
+            found = np.asarray(LOG_FACTORIALS[whole])
+            if small is not counts:
+                large = counts > longest
+                found[large] = special.gammaln(counts[large] + 1.0)
+            return found
     return special.gammaln(counts + 1.0)
 
 
@@ -150,7 +156,7 @@ def stirling_rest(z: Any) -> Any:
 
 
 def _rest(z: Any) -> Any:
-    return _from_sixteen(z, rest_by_series(z, namespace(z)[0]), lambda: _rest_of_small(z))
+    return _from_sixteen(z, rest_by_series(namespace(z)[0].maximum(z, 16.0)), lambda: _rest_of_small(z))
 
 
 _rest_in_jax = jit(_rest)

@@ -13,16 +13,20 @@ import numpy as np
 from bayesnb.core.cells import Column, is_missing, shortened
 from bayesnb.core.checking import first_few, warn
 
-UNIT = r"[%‰$€£¥₩₹₽₺₴¢]?"
-BLANKS = "' \u2019\u00a0\u202f"
-GROUPED = r"[1-9]\d{0,2}(?:([%s])\d{3})(?:\3\d{3})*"
-CELL = {
-    decimal: re.compile(
-        rf"([+-]?\s*{UNIT}|{UNIT}\s*[+-])\s*((?:{GROUPED % marks}|\d+)(?:[{decimal}]\d*)?(?:[eE][+-]?\d\d?)?"
-        rf"|[{decimal}]\d+)\s*({UNIT})"
-    )
-    for decimal, marks in {".": "," + BLANKS, ",": "." + BLANKS}.items()
-}
+UNIT_SIGNS = "%‰$€£¥₩₹₽₺₴¢"
+_GROUP_MARKS = {".": ",' \u2019\u00a0\u202f", ",": ".' \u2019\u00a0\u202f"}
+"""Marks between groups of three digits, by decimal sign."""
+
+
+def _pattern(decimal: str) -> str:
+    # One alternative for each mark: engines of tables know no references to groups.
+    grouped = "|".join(rf"(?:[{mark}]\d{{3}})+" for mark in _GROUP_MARKS[decimal])
+    digits = rf"(?:[1-9]\d{{0,2}}(?:{grouped})|\d+)(?:[{decimal}]\d*)?(?:[eE][+-]?\d\d?)?|[{decimal}]\d+"
+    return rf"([+-]?\s*[{UNIT_SIGNS}]?|[{UNIT_SIGNS}]?\s*[+-])\s*({digits})\s*([{UNIT_SIGNS}]?)"
+
+
+_WITHOUT_MARKS = {decimal: str.maketrans(decimal, ".", marks) for decimal, marks in _GROUP_MARKS.items()}
+CELL = {decimal: re.compile(_pattern(decimal)) for decimal in _GROUP_MARKS}
 """A number by decimal sign: sign, unit, digits (perhaps in groups of three), unit."""
 
 PLAIN = {decimal: re.compile(rf"[+-]?(\d+[{decimal}]?\d*)") for decimal in CELL}
@@ -68,9 +72,9 @@ def parts_of_number(value: Any, decimal: str) -> tuple[float, str | None, str] |
         return float(value.replace(decimal, ".")), "", found[1]
     if not (found := CELL[decimal].fullmatch(value.strip().replace("\u2212", "-"))):
         return None
-    before, digits, mark, after = found.groups()
-    number = float((digits.replace(mark, "") if mark else digits).replace(decimal, "."))
-    return -number if "-" in before else number, before.strip("+- \u00a0\u202f") + after, digits
+    before, digits, after = found.groups()
+    number = float(digits.translate(_WITHOUT_MARKS[decimal]))
+    return -number if "-" in before else number, "".join(before.split()).strip("+-") + after, digits
 
 
 def warn_of_no_numbers(strange: Mapping[Column, Sequence[Any]]) -> None:

@@ -1,6 +1,8 @@
 """Formulas that fits and fitted models share, which need NumPy alone."""
 
+from collections.abc import Callable
 from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -23,15 +25,13 @@ def rising_by_series(a: Any, x: Any, xp: Any = np, rest: Any = None) -> Any:
     """
     large = xp.maximum(a, FROM)
     logs = (large + x - 0.5) * xp.log1p(x / large) + x * (xp.log(large) - 1)
-    of_sum = rest_by_series(large + x, xp) if rest is None else rest(large + x)
-    return logs + (of_sum - rest_by_series(large, xp))
+    return logs + ((rest or rest_by_series)(large + x) - rest_by_series(large))
 
 
-def rest_by_series(z: Any, xp: Any = np) -> Any:
-    """`stirling_rest` for z >= 16; for smaller z, a finite number without meaning."""
-    large = xp.maximum(z, FROM)
-    square = 1 / large**2
-    return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / large
+def rest_by_series(z: Any) -> Any:
+    """`stirling_rest` for z >= 16."""
+    square = 1 / (z * z)
+    return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / z
 
 
 def rising_in_numpy(a: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -43,7 +43,8 @@ def rising_in_numpy(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     small = a < FROM
     if not small.any():
         return found
-    factors = sum(np.log((a + k) / (a + k + x)) for k in range(int(FROM)))
+    # The first factor has a logarithm of its own, since it may be as small as the others together.
+    factors = np.log(a / (a + x)) + np.log(prod((a + k) / (a + k + x) for k in range(1, int(FROM))))
     return np.where(small, rising_by_series(a + FROM, x) + factors, found)
 
 
@@ -55,7 +56,9 @@ HIGHEST = 700.0
 """Logarithm of nearly the largest float64."""
 
 
-def mixed(log_density: Any, log_prior: Any, share: Any, xp: Any = np) -> Any:
+def mixed(
+    log_density: Any, log_prior: Any, share: Any, xp: Any = np, computed: Callable[[Any], Any] = lambda step: step
+) -> Any:
     r"""Log densities given the class, if with probability `share` they are the same given every class.
 
     .. math:: p'(x \mid c) = (1 - s) \, p(x \mid c) + s \sum_k \pi_k \, p(x \mid k)
@@ -70,6 +73,8 @@ def mixed(log_density: Any, log_prior: Any, share: Any, xp: Any = np) -> Any:
         None means zero, where JAX must know it before it has the number.
     xp : module
         NumPy or `jax.numpy`.
+    computed : callable
+        For expressions: computes a step that is read several times.
 
     Returns
     -------
@@ -81,11 +86,11 @@ def mixed(log_density: Any, log_prior: Any, share: Any, xp: Any = np) -> Any:
     # Class by class, because short rows cost NumPy more than their numbers do.
     classes = range(log_density.shape[-1])
     highest = reduce(xp.maximum, (log_density[..., c] + log_prior[..., c] for c in classes))
-    highest = xp.where(xp.isneginf(highest), 0.0, highest)[..., None]
+    highest = computed(xp.where(xp.isneginf(highest), 0.0, highest))[..., None]
     # Relative to the highest joint density. A class without probability may be far above, and must not be infinite.
-    density = xp.exp(xp.minimum(log_density - highest, HIGHEST))
+    density = computed(xp.exp(xp.minimum(log_density - highest, HIGHEST)))
     prior = xp.exp(log_prior)
-    pooled = sum(density[..., c] * prior[..., c] for c in classes)
+    pooled = computed(sum(density[..., c] * prior[..., c] for c in classes))
     with np.errstate(divide="ignore"):
         return highest + xp.log((1.0 - share) * density + share * pooled[..., None])
 

@@ -1,10 +1,9 @@
-"""Columns of a lazy table as an array library: formulas that take arrays by `namespace` take these, too."""
+"""Columns of a lazy table as an array of NumPy: a formula of them writes expressions for the table's engine."""
 
-import operator
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
-from types import SimpleNamespace
-from typing import Any
+from functools import partial
+from operator import add
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
@@ -14,84 +13,53 @@ class NoExpressionError(NotImplementedError):
     """Engines of tables lack a function of a formula."""
 
 
-class Columns:
-    """The cells of a block, (rows, columns), as one expression a column; a missing cell is null.
+class Columns(np.ndarray):
+    """An array of expressions for NumPy's functions; along an axis of rows it has length one. A missing cell is null.
 
-    Parameters
-    ----------
-    expressions : iterable of narwhals.Expr
+    Conditions that are known before the query, such as those on parameters, stay booleans and choose an expression.
     """
 
-    dtype = np.dtype(np.float64)
-    ndim = 2
-    array_library: tuple[Any, Any]
+    __array_priority__ = 1.0  # else NumPy joins them to a plain array
+    ufuncs: dict[str, Any]
 
-    def __init__(self, expressions: Iterable[nw.Expr]) -> None:
-        self.expressions = list(expressions)
+    @classmethod
+    def of(cls, expressions: Iterable[Any]) -> Self:
+        """Columns side by side, shape (columns,)."""
+        return np.fromiter(expressions, object).view(cls)
 
-    @property
-    def shape(self) -> tuple[Any, int]:
-        return (None, len(self.expressions))
+    def astype(self, *_: Any, **__: Any) -> Any:
+        return self.of(cell.cast(nw.Float64) for cell in self.flat).reshape(self.shape)
 
-    def each(self, function: Callable[..., Any], *others: Any) -> "Columns":
-        """A function of each column, and of the same column of others: numbers, arrays (columns,) or `Columns`."""
-        wide = max(len(each.expressions) for each in (self, *others) if isinstance(each, Columns))
-        return Columns(function(*own) for own in zip(*(_spread(each, wide) for each in (self, *others)), strict=True))
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        # NumPy calls the operators and methods of objects, such as ``log`` of an expression.
+        function = self.ufuncs.get(ufunc.__name__, partial(ufunc, dtype=object))
+        given = [np.asarray(each) for each in inputs]
+        if method == "__call__":
+            return self._like(function(*given))
+        found = in_halves(np.moveaxis(given[0], options["axis"], 0), function)
+        return self._like(np.expand_dims(found, options["axis"]) if options.get("keepdims") else found)
 
-    def astype(self, dtype: Any, copy: bool = True) -> "Columns":
-        return self.each(lambda e: e.cast(nw.Float64))
+    def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
+        if function in ARRANGEMENTS:
+            return super().__array_function__(function, types, arguments, options)
+        if function not in FUNCTIONS:
+            raise NoExpressionError(function.__name__)
+        return self._like(FUNCTIONS[function](*arguments, **options))
 
-    def sum(self, axis: int = -1, keepdims: bool = False) -> "Columns":
-        return Columns([reduce(operator.add, self.expressions)])
-
-    def __neg__(self) -> "Columns":
-        return self.each(operator.neg)
-
-    def __invert__(self) -> "Columns":
-        return self.each(operator.inv)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
-        if ufunc.__name__ not in UFUNCS:
-            raise NoExpressionError(ufunc.__name__)
-        first, *rest = (each if isinstance(each, Columns) else _constants(each) for each in inputs)
-        return first.each(UFUNCS[ufunc.__name__], *rest)
-
-    __hash__ = None  # type: ignore[assignment]
+    def _like(self, found: Any) -> Any:
+        return np.asarray(found, object).view(type(self))
 
 
-def _constants(value: Any) -> Columns:
-    return Columns(nw.lit(float(number)) for number in np.atleast_1d(value))
+class PreciseColumns(Columns):
+    """Columns whose log(1 + q) keeps the digits that 1 + q loses where q is small, at half the speed."""
 
 
-def _spread(value: Any, wide: int) -> Sequence[Any]:
-    if isinstance(value, Columns):
-        return value.expressions * (wide if len(value.expressions) == 1 else 1)
-    return [float(number) for number in np.broadcast_to(value, (wide,))]
-
-
-def _of_each(name: str) -> Callable[[Columns], Columns]:
-    return lambda x: x.each(operator.methodcaller(name))
-
-
-UFUNCS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "absolute": nw.Expr.abs,
-    "rint": nw.Expr.round,
-    "isfinite": lambda cell: cell.abs() < np.inf,
-}
-"""What NumPy's functions are for expressions, where formulas call them by name."""
-
-for _name in ("add", "sub", "mul", "truediv", "pow", "eq", "ne", "lt", "le", "gt", "ge", "and_", "or_"):
-    _own = getattr(operator, _name)
-    setattr(Columns, f"__{_name.rstrip('_')}__", lambda self, other, own=_own: self.each(own, other))
-    setattr(
-        Columns,
-        f"__r{_name.rstrip('_')}__",
-        lambda self, other, own=_own: self.each(lambda mine, theirs: own(theirs, mine), other),
-    )
+def in_halves(terms: Any, function: Callable[[Any, Any], Any]) -> Any:
+    """The sum of terms, or another function of them, half by half: engines limit how deep an expression is."""
+    if len(terms) == 1:
+        return terms[0]
+    middle = len(terms) // 2
+    return function(in_halves(terms[:middle], function), in_halves(terms[middle:], function))
 
 
 def _literal(value: Any) -> Any:
@@ -100,13 +68,16 @@ def _literal(value: Any) -> Any:
     return nw.lit(None if np.isnan(value) else value, nw.Float64)
 
 
-def _where(condition: Columns, value: Any, other: Any) -> Columns:
-    return condition.each(lambda c, a, b: nw.when(c).then(_literal(a)).otherwise(_literal(b)), value, other)
+def _where(condition: Any, value: Any, other: Any) -> Any:
+    if isinstance(condition, nw.Expr):
+        return nw.when(condition).then(_literal(value)).otherwise(_literal(other))
+    return value if condition else other
 
 
-def _larger_of(one: Any, other: Any) -> Columns:
-    first, second = (each if isinstance(each, Columns) else _constants(each) for each in (one, other))
-    return first.each(lambda a, b: nw.when(a > b).then(a).otherwise(b), second)
+def _log1p(q: nw.Expr) -> nw.Expr:
+    """log(1 + q), with what rounding takes away of 1 + q."""
+    u = q + 1.0
+    return u.log() - (u - 1.0 - q) / u
 
 
 def place_among(edges: Iterable[float], cell: nw.Expr, side: str = "right") -> nw.Expr:
@@ -126,35 +97,39 @@ def item_between(edges: Sequence[float], cell: nw.Expr, items: Sequence[Any], si
     return nw.when(low).then(below).otherwise(item_between(edges[middle + 1 :], cell, items[middle + 1 :], side))
 
 
-def _asarray(value: Any, dtype: Any = None) -> Any:
-    return value if isinstance(value, Columns) else np.asarray(value, dtype)
+def _matmul(matrices: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Products of matrices of numbers, many of which are zero, and columns (matrices, columns, 1)."""
+    sums = [
+        [in_halves([one * a for a, one in zip(row, of, strict=True) if a], add) for row in matrix]
+        for matrix, of in zip(matrices.tolist(), x[..., 0], strict=True)
+    ]
+    return np.array(sums, object)[..., None]
 
 
-def _lacking(name: str) -> Callable[..., Any]:
-    def function(*_: Any, **__: Any) -> Any:
-        raise NoExpressionError(name)
+Columns.ufuncs = {
+    "isnan": np.frompyfunc(nw.Expr.is_null, 1, 1),
+    "isfinite": np.frompyfunc(lambda cell: cell.abs() < np.inf, 1, 1),
+    "absolute": np.frompyfunc(nw.Expr.abs, 1, 1),
+    "rint": np.frompyfunc(nw.Expr.round, 1, 1),
+    "log1p": lambda q: np.log(q + 1.0),
+    "maximum": np.frompyfunc(lambda one, other: nw.max_horizontal(_literal(one), _literal(other)), 2, 1),
+    "minimum": np.frompyfunc(lambda one, other: nw.min_horizontal(_literal(one), _literal(other)), 2, 1),
+    "logical_and": np.bitwise_and,
+    "logical_or": np.bitwise_or,
+    "matmul": _matmul,
+}
+"""NumPy's functions of single cells that expressions have by another name, or not at all."""
 
-    return function
+PreciseColumns.ufuncs = Columns.ufuncs | {"log1p": np.frompyfunc(_log1p, 1, 1)}
 
+_CHOSEN = np.frompyfunc(_where, 3, 1)
 
-class _Library(SimpleNamespace):
-    """Functions by NumPy's names; others raise `NoExpressionError`."""
+FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.where: lambda *given: _CHOSEN(*map(np.asarray, given)),
+    np.isneginf: lambda x: np.zeros(x.shape, bool),
+    np.searchsorted: lambda edges, x, side="left": [[place_among(edges, cell, side) for cell in row] for row in x],
+}
+"""NumPy's other functions of cells."""
 
-    def __getattr__(self, name: str) -> Any:
-        return _lacking(name)
-
-
-Columns.array_library = (
-    _Library(
-        nan=np.nan,
-        pi=np.pi,
-        asarray=_asarray,
-        where=_where,
-        searchsorted=lambda edges, x, side="left": x.each(lambda e: place_among(edges, e, side)),
-        isnan=_of_each("is_null"),
-        maximum=_larger_of,
-        log1p=lambda x: (1.0 + x).each(nw.Expr.log),
-        **{name: _of_each(name) for name in ("log", "exp", "sqrt", "abs", "sin", "cos", "floor")},
-    ),
-    _Library(),
-)
+ARRANGEMENTS = {np.concatenate, np.expand_dims, np.moveaxis, np.ndim, np.ravel, np.shape, np.stack}
+"""NumPy's functions that only move cells."""

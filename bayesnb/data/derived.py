@@ -65,7 +65,7 @@ class ArrangedTable(Table):
     places: Sequence[int] = ()
     recipes: Mapping[int, DerivedColumn] = field(default_factory=dict)
     moments: Mapping[tuple[Column, Any], np.ndarray] = field(default_factory=dict)
-    memory: dict[Any, np.ndarray] | None = None
+    memory: dict[Any, Any] | None = None
 
     @classmethod
     def of(cls, table: Table, names: tuple[Column, ...], places: Sequence[int], recipes: Mapping[int, Any]) -> Self:
@@ -82,7 +82,7 @@ class ArrangedTable(Table):
         """The table for some rows at a time, in which columns that occur several times are read once."""
         return replace(self, memory={}) if self._repeats else self
 
-    def _once(self, read: Callable[[int, slice], np.ndarray], column: int, rows: slice) -> np.ndarray:
+    def _once(self, read: Callable[[int, slice], Any], column: int, rows: slice) -> Any:
         """Cells of the other table, of a column of this one."""
         place = self.places[column]
         if self.memory is None:
@@ -122,6 +122,12 @@ class ArrangedTable(Table):
             return recipe.made_of(self.moments[recipe.date][rows])
         cells = self._once(self.cells.stored_values, column, rows)
         return cells if recipe is None else recipe.made_of(cells)
+
+    def stored_categories(self, column: int, rows: slice) -> Any:
+        recipe = self.recipes.get(column)
+        if recipe is not None and recipe.recipe != "category":
+            return self.stored_values(column, rows)
+        return self._once(self.cells.stored_categories, column, rows)
 
     def shown(self, column: int) -> np.ndarray:
         return super().shown(column) if column in self.recipes else self.cells.shown(self.places[column])

@@ -13,7 +13,7 @@ from bayesnb.core.cells import is_missing, shortened, unmask
 from bayesnb.core.checking import a_type, is_jax, listed, require_readable, sort_categories, warn, whole_number
 from bayesnb.core.device_arrays import DeviceArray
 from bayesnb.data.schema import warn_of_twins
-from bayesnb.data.tables import distinct
+from bayesnb.data.tables import as_categories, distinct
 
 
 def as_labels(y: Any) -> np.ndarray:
@@ -40,6 +40,8 @@ def as_labels(y: Any) -> np.ndarray:
     """
     native = nw.from_native(y, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
+        if (text := as_categories(native)) is not None and text.codes.min() >= 0:
+            return _label_array(text.categories.tolist())[text.codes]
         labels = native.to_numpy()
         # NumPy has no missing whole numbers, and floats do not hold all that are beyond 2**53.
         exact = labels.dtype.kind in "biuUS" or (labels.dtype.kind == "f" and not native.dtype.is_integer())

@@ -1,14 +1,17 @@
 """Cells of lazy tables as numbers and codes, in expressions that the engine of the table computes."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from math import isfinite
 from typing import Any
 
 import narwhals as nw
 
+from bayesnb.core.number_form import NumberForm
 from bayesnb.data.column_expressions import item_between
 from bayesnb.data.tables import TEXT
+from bayesnb.data.text_expressions import FIELDS, numbers_in_text, part_of_dates
 from bayesnb.serve.scorer import Reading
 
 # --------------------------------------------------------------------------------------------------
@@ -102,12 +105,23 @@ class LazyColumn:
     ----------
     name : str
     dtype : narwhals.dtypes.DType
+    form : NumberForm, optional
+        How its numbers are written, if it is text.
+    is_empty : bool
+        Whether the column has no type, since all its cells are missing.
+
+    Attributes
+    ----------
+    dates : dict
+        By form, `fields_of_dates` of the cells, where dates are read of them.
     """
 
-    def __init__(self, name: str, dtype: Any) -> None:
-        self.name, self.dtype = name, dtype
-        self.cells = nw.col(name)
-        if dtype.is_float():
+    def __init__(self, name: str, dtype: Any, form: NumberForm | None = None, is_empty: bool = False) -> None:
+        self.name, self.dtype, self.is_empty = name, dtype, is_empty
+        self.cells, self.dates = nw.col(name), dict[str | None, Mapping[str, nw.Expr]]()
+        if form is not None and dtype in TEXT:
+            self.cells, self.dtype = numbers_in_text(self.cells.cast(nw.String), form), nw.Float64()
+        elif dtype.is_float():
             self.cells = nw.when(~self.cells.is_nan()).then(self.cells)
 
     def is_missing(self) -> nw.Expr:
@@ -122,15 +136,20 @@ class LazyColumn:
         """What a recipe makes of the cells, missing ones null, and its type: text, float64, or another one."""
         if reading.recipe == "missing":
             return self.is_missing(), nw.Float64
+        if self.is_empty:
+            return nw.lit(None, nw.Float64()), nw.Float64
         if reading.recipe == "date":
-            if self.dtype not in (nw.Date, nw.Datetime):
+            if self.dtype not in (nw.Date, nw.Datetime, *TEXT):
                 raise TypeError(
                     f"column {self.name!r} holds {self.dtype}, and the fit read dates of it: convert it to dates or "
                     "timestamps in the query"
                 )
-            return _part_of_date(self.cells, self.dtype, dict(reading.settings)["part"]).cast(nw.Float64), nw.Float64
-        if self.dtype in TEXT:
-            return self.cells.cast(nw.String), nw.String
+            settings = dict(reading.settings)
+            names = [*FIELDS][: 3 if self.dtype == nw.Date else None]
+            own = {name: getattr(self.cells.dt, name)().cast(nw.Int64) for name in names}
+            return part_of_dates(self.dates.get(settings["form"], own), settings["part"]), nw.Float64
+        if self.dtype in (*TEXT, nw.Date):
+            return self.cells.cast(nw.String), nw.Date if self.dtype == nw.Date else nw.String
         if (numbers := self.plain_numbers()) is not None:
             return numbers, nw.Float64
         return self.cells, self.dtype
@@ -155,12 +174,15 @@ class LazyColumn:
     def categories(self, reading: Reading) -> tuple[nw.Expr, dict[Any, int]]:
         """Cells as text or float64, and the codes of the categories of the same type; errors as for `numbers`."""
         cells, dtype = self._made_of(reading)
-        kind: Any = {nw.String: str, nw.Float64: int | float | Decimal}.get(dtype, ())
+        if self.is_empty and reading.recipe != "missing":
+            return cells, {}
+        kind: Any = {nw.String: str, nw.Float64: int | float | Decimal, nw.Date: date}.get(dtype, ())
         own = [(code, value) for code, value in enumerate(reading.categories or ()) if isinstance(value, kind)]
+        own = [(code, value) for code, value in own if not isinstance(value, datetime)]  # which is a date to Python
         if kind == ():
             raise TypeError(
-                f"column {self.name!r} holds {self.dtype}, and categories are found in a lazy table by text or numbers "
-                "alone: convert the column to text in the query, here and for the fit"
+                f"column {self.name!r} holds {self.dtype}, and categories are found in a lazy table by text, numbers "
+                "or days alone: convert the column to text in the query, here and for the fit"
             )
         if not (own or reading.others):
             raise TypeError(
@@ -170,27 +192,5 @@ class LazyColumn:
         if dtype == nw.Float64 and self.dtype.is_integer() and any(abs(value) > 2**53 for _, value in own):
             # Float64 would take several such numbers, of identities for example, for one.
             return self.cells.cast(nw.String), {str(int(value)): code for code, value in own if value % 1 == 0}
-        return cells, {value if kind is str else float(value): code for code, value in own}
-
-
-def _part_of_date(cells: nw.Expr, dtype: Any, part: str) -> nw.Expr:
-    """A part of dates as a number, as `bayesnb.core.recipes.PARTS` has it."""
-    if part == "day":
-        found = _days(cells)
-        units = {"hour": 24.0, "minute": 1440.0, "second": 86400.0, "microsecond": 86400e6} if dtype != nw.Date else {}
-        for unit, number in units.items():
-            found = found + getattr(cells.dt, unit)().cast(nw.Float64) / number
-        return found
-    if part == "hour" and dtype == nw.Date:
-        return nw.when(~cells.is_null()).then(nw.lit(0))
-    found = getattr(cells.dt, part)()
-    # On Spark, narwhals counts Sunday as 0.
-    return (found.cast(nw.Int64) + 6) % 7 + 1 if part == "weekday" else found
-
-
-def _days(day: nw.Expr) -> nw.Expr:
-    """Days since 2000 in the Gregorian calendar, counted from March, so that leap days end a year."""
-    month = (day.dt.month().cast(nw.Int64) + 9) % 12
-    year = day.dt.year().cast(nw.Int64) - month // 10
-    whole = year * 365 + year // 4 - year // 100 + year // 400 + (month * 306 + 5) // 10 + day.dt.day()
-    return whole.cast(nw.Float64) - 730426.0
+        plain: Any = float if dtype == nw.Float64 else str
+        return cells, {plain(value): code for code, value in own}

@@ -1,7 +1,7 @@
 """Tables that an engine computes when it is asked: DuckDB, Polars lazy frames, Spark, Ibis."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from glob import escape
@@ -16,7 +16,15 @@ import numpy as np
 from bayesnb.core.cells import is_missing
 from bayesnb.core.checking import a_type, listed, warn
 from bayesnb.data.labels import as_labels, read_labels
-from bayesnb.data.read import LARGEST_TOTAL, Rows, is_dask, read_rows, require_label_column, require_weight_column
+from bayesnb.data.read import (
+    LARGEST_TOTAL,
+    Rows,
+    collecting,
+    is_dask,
+    read_rows,
+    require_label_column,
+    require_weight_column,
+)
 
 
 def is_lazy(table: Any) -> bool:
@@ -29,10 +37,11 @@ def is_lazy(table: Any) -> bool:
         return False
 
 
-def sample_lazy(X: Any, y: Any, sample_weight: Any = None, seed: int = 0) -> tuple[Any, Any, Any]:
-    """Table, labels and weights of rows of a lazy table that are drawn at random; parameters as for `LazyTable`."""
-    lazy = LazyTable(X, y, sample_weight)
-    return lazy.parts_of(lazy.sample_of_every_class(seed))
+def require_plain_names(names: Iterable[str]) -> None:
+    """Raise ValueError for the name of a column that engines take for a pattern of several names."""
+    for name in names:
+        if re.fullmatch(r"\*|\^.*\$", name):
+            raise ValueError(f"column {name!r}: engines take this name for a pattern of names; rename the column")
 
 
 def lazy_parquet(files: Sequence[Any]) -> Any:
@@ -112,6 +121,9 @@ class LazyTable:
         if sample_weight is not None:
             require_weight_column(sample_weight, self.schema)
         self.target, self.weight = y, sample_weight
+        require_plain_names(self.schema)
+        if not self.names:
+            raise ValueError(f"X has no column beside {listed(self.schema)}: give those of the model, too")
         weight = [] if sample_weight is None else [nw.col(sample_weight).cast(nw.Float64).alias(WEIGHT)]
         if weight and not (self.schema[sample_weight].is_numeric() or self.schema[sample_weight] == nw.Boolean):
             raise TypeError(f"column {sample_weight!r} holds {self.schema[sample_weight]}: give weights in numbers")
@@ -165,7 +177,7 @@ class LazyTable:
             number = int(found[ROWS].to_numpy()[missing].sum())
             raise ValueError(
                 f"column {self.target!r} has no label in {number} row{'s' * (number > 1)} of X: leave these rows out, "
-                "or collect the table, X.collect(), for inferences that take rows without a label"
+                f"or collect the table, X.{collecting(self.frame)}, for inferences that take rows without a label"
             )
         if self.weight is not None and found["wrong"].sum():
             first = self._rows.filter(w.is_null() | ~right).select(WEIGHT).head(1).collect()[WEIGHT].to_list()[0]
@@ -256,7 +268,7 @@ class LazyTable:
         if len(found) > MOST_VALUES:
             raise ValueError(
                 f"{who} needs every value of {listed(columns)}, and X has more than {MOST_VALUES:,}: give these "
-                "columns another family, or rows in memory, X.collect() or a sample of X"
+                f"columns another family, or rows in memory, X.{collecting(self.frame)} or a sample of X"
             )
         if not weight:
             found = found.with_columns(nw.col(ROWS).cast(nw.Float64).alias(WEIGHT))
@@ -275,17 +287,17 @@ class LazyTable:
     @cached_property
     def sampled(self) -> Rows:
         """Rows of a random sample, without their labels."""
-        table, _, weights = self.parts_of(self.sample(0))
+        table, _, weights = self._parts_of(self.sample(0))
         return read_rows(table, None, weights).counting()
 
-    def parts_of(self, frame: nw.DataFrame[Any]) -> tuple[Any, Any, Any]:
+    def _parts_of(self, frame: nw.DataFrame[Any]) -> tuple[Any, Any, Any]:
         """The table, the labels and the weights of rows in memory; None for what the table does not have."""
         labels = None if self.target is None else as_labels(frame[self.target].to_native())
         weights = None if self.weight is None else frame[self.weight].cast(nw.Float64).to_numpy()
         return frame.select(*self.names).to_native(), labels, weights
 
-    def sample_of_every_class(self, seed: int) -> nw.DataFrame[Any]:
-        """As `sample`, with rows of the classes that it lacks.
+    def sample_of_every_class(self, seed: int) -> tuple[Any, Any, Any]:
+        """Table, labels and weights of a sample, with rows of the classes that it lacks.
 
         Warns
         -----
@@ -294,7 +306,7 @@ class LazyTable:
         """
         frame = self.sample(seed)
         if self.target is None:
-            return frame
+            return self._parts_of(frame)
         shown = {*frame[self.target].to_list()}
         lacking = [label for label in self.classes.tolist() if label not in shown]
         if len(lacking) > MOST_ADDED:
@@ -304,7 +316,8 @@ class LazyTable:
                 UserWarning,
             )
         rare = [self.frame.filter(nw.col(self.target) == label).head(ROWS_ADDED) for label in lacking[:MOST_ADDED]]
-        return nw.concat([frame, *(self._collected(rows.collect, "rows of a rare class") for rows in rare)])
+        added = (self._collected(rows.collect, "rows of a rare class") for rows in rare)
+        return self._parts_of(nw.concat([frame, *added]))
 
     def sample(self, seed: int) -> nw.DataFrame[Any]:
         """At most `SAMPLE` rows in memory, drawn at random by the engine; all of a table that has no more.

@@ -1,8 +1,7 @@
 """What a user gives as X, y and sample_weight, read once into a table, labels and weights."""
 
-import operator
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -121,7 +120,7 @@ def as_table(X: Any, name: str = "X") -> Table:
         raise TypeError(TRACED)
     if is_dask(X):
         raise TypeError(
-            "X is a Dask collection, which nb.fit, predict, predict_proba, predict_log_proba and log_joint take: for "
+            "X is a Dask collection, which fits, updates, comparisons of populations and predictions take: for "
             "all else give rows in memory, X.compute()"
         )
     if scipy.sparse.issparse(X):
@@ -134,7 +133,7 @@ def as_table(X: Any, name: str = "X") -> Table:
         )
     frame = as_frame(X, name)
     if isinstance(frame, nw.LazyFrame):
-        raise TypeError(f"{name} is a lazy frame: collect it first, {name}.collect()")
+        raise TypeError(f"{name} is a lazy table, whose rows are needed in memory: {name}.{collecting(frame)}")
     if isinstance(frame, nw.DataFrame):
         names = tuple(X.columns) if nw.dependencies.is_pandas_dataframe(X) else tuple(frame.columns)
         _refuse_duplicates(names, name)
@@ -181,8 +180,14 @@ def as_frame(X: Any, name: str = "X") -> Any:
         raise
 
 
+def collecting(lazy: Any) -> str:
+    """The call that gives the rows of a lazy table in memory, such as ``collect()``, for errors."""
+    calls = {"DUCKDB": "df()", "IBIS": "to_pyarrow()", "PYSPARK": "toArrow()"}
+    return calls.get(nw.from_native(lazy).implementation.name, "collect()")
+
+
 def is_dask(data: Any) -> bool:
-    """Whether data are a Dask collection, which `bayesnb.inference.sources` reads one partition at a time."""
+    """Whether data are a Dask collection, which `bayesnb.data.dask_table` reads one partition at a time."""
     return type(data).__module__.partition(".")[0] == "dask"
 
 
@@ -548,83 +553,3 @@ def _row_of_objects(names: Iterable[Any], values: Iterable[Any]) -> ArrayTable:
     for column, value in enumerate(values):  # a value may be a list
         cells[0, column] = value
     return ArrayTable(cells, names, named=True)
-
-
-# --------------------------------------------------------------------------------------------------
-# Collections of Dask, partition by partition
-# --------------------------------------------------------------------------------------------------
-
-
-def map_partitions(function: Callable[[Any], np.ndarray], X: Any) -> Any:
-    """Apply a function to each partition of a table, when the result is asked for.
-
-    Parameters
-    ----------
-    function : callable
-        Takes a table of shape (rows, columns) and returns an array of shape (rows, ...). It is called once right away
-        with an empty table, which gives the type and the other axes of the result.
-    X : Dask array or data frame, shape (rows, columns)
-
-    Returns
-    -------
-    dask.array.Array, shape (rows, ...)
-        In the partitions of X. Its chunk sizes are unknown if those of X are.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If X is not a table, or the function refuses the table without rows.
-    """
-    import dask.array as da
-    from dask import delayed
-
-    X, named = as_partitioned_table(X)
-    like = function(without_rows(X, named))
-    shared, task = as_graph_value("function", function), delayed(operator.call, pure=False)
-    pieces = delayed_partitions(X)
-    sizes = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(pieces)
-    arrays = [
-        da.from_delayed(task(shared, piece), (size, *like.shape[1:]), dtype=like.dtype)
-        for size, piece in zip(sizes, pieces, strict=True)
-    ]
-    return da.concatenate(arrays, allow_unknown_chunksizes=True)
-
-
-def without_rows(X: Any, named: bool) -> Any:
-    """An empty table in memory with the columns of a partitioned table (see `as_partitioned_table`)."""
-    # Dask has no public name for the empty frame that tells the columns and their types.
-    return X._meta if named else np.empty((0, X.shape[1]))  # noqa: SLF001
-
-
-def as_partitioned_table(X: Any) -> tuple[Any, bool]:
-    """A Dask array or frame with whole rows in each partition, and whether its columns have names.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If X is another Dask collection, or not a table.
-    """
-    kind = type(X).__module__
-    if not kind.startswith(("dask.array", "dask.dataframe")):
-        raise TypeError(f"X is a Dask {type(X).__name__}: give a Dask array or data frame")
-    if X.ndim != 2:
-        raise ValueError(f"X has {X.ndim} dimension{'s' * (X.ndim != 1)}: a table has two, rows and columns")
-    named = kind.startswith("dask.dataframe")
-    if not named and np.isnan(X.shape[1]):
-        raise ValueError("X has an unknown number of columns: give it one, or X.compute_chunk_sizes()")
-    return (X if named or X.numblocks[1] == 1 else X.rechunk({1: -1})), named
-
-
-def delayed_partitions(data: Any) -> list[Any]:
-    """Each partition as a delayed value."""
-    # Dask's optimization of a frame joins small files, so that it has other partitions than it says.
-    return list(np.ravel(data.to_delayed(optimize_graph=not type(data).__module__.startswith("dask.dataframe"))))
-
-
-def as_graph_value(name: str, value: Any) -> Any:
-    """A value that enters Dask's graph once and unchanged. Dask would traverse a dataclass and copy it."""
-    from uuid import uuid4
-
-    from dask import delayed
-
-    return delayed(value, name=f"bayesnb-{name}-{uuid4().hex}", traverse=False)

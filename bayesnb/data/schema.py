@@ -13,7 +13,7 @@ from bayesnb.core.cells import OTHER, Column, is_missing
 from bayesnb.core.checking import first_few, listed, near_matches, sort_categories, warn
 from bayesnb.core.number_form import NumberForm
 from bayesnb.data.derived import ArrangedTable, DerivedColumn
-from bayesnb.data.tables import Table, as_range, distinct_objects, distinct_with_positions, items_at
+from bayesnb.data.tables import FEW, Table, as_range, distinct_objects, distinct_with_positions, items_at
 from bayesnb.data.written_numbers import with_numbers
 
 # --------------------------------------------------------------------------------------------------
@@ -124,10 +124,6 @@ def encode_categories(
             for value in values[strange].tolist():
                 unseen[value] = unseen.get(value, 0) + 1
     return codes
-
-
-FEW = 2000
-"""Of fewer cells each is looked up: to find the distinct ones takes longer."""
 
 
 @lru_cache(256)

@@ -92,8 +92,14 @@ def distinct_with_positions(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return np.unique(values, return_inverse=True)
 
 
-def distinct_objects(values: np.ndarray, column: Column) -> tuple[list, np.ndarray]:
+def distinct_objects(values: Any, column: Column) -> tuple[list, np.ndarray]:
     """Distinct values of a column of Python objects, and the position of each cell among them, -1 for a missing cell.
+
+    Parameters
+    ----------
+    values : array or pandas.Categorical, shape (rows,)
+    column : hashable
+        Name of the column, for errors.
 
     Raises
     ------
@@ -101,7 +107,7 @@ def distinct_objects(values: np.ndarray, column: Column) -> tuple[list, np.ndarr
         If a value is not hashable.
     """
     try:
-        positions, found = pd.factorize(values.astype(object, copy=False))
+        positions, found = pd.factorize(values.astype(object, copy=False) if isinstance(values, np.ndarray) else values)
     except TypeError:
         require_hashable(values.tolist(), column)
         raise
@@ -186,18 +192,28 @@ class Table(ABC):
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
         """Cells of one column in their own type, shape (rows,), of all rows."""
 
+    def stored_categories(self, column: int, rows: slice) -> Any:
+        """As `stored_values`; long text is a pandas.Categorical, which is made and encoded sooner than objects."""
+        return self.stored_values(column, rows)
+
     def values(self, column: int, rows: slice) -> np.ndarray:
         """Cells of one column in their own type, shape (rows,); those of rows that do not count are None."""
-        values = self.stored_values(column, rows)
+        return self._without_uncounted(self.stored_values(column, rows), rows)
+
+    def categories(self, column: int, rows: slice = slice(None)) -> Any:
+        """As `values`; long text is a pandas.Categorical."""
+        return self._without_uncounted(self.stored_categories(column, rows), rows)
+
+    def _without_uncounted(self, values: Any, rows: slice) -> Any:
         if self.counted is None or (counted := self.counted[rows]).all():
             return values
-        shown = values.astype(object)
+        shown = values.astype(object) if isinstance(values, np.ndarray) else values.copy()
         shown[~counted] = None
         return shown
 
-    def shown(self, column: int) -> np.ndarray:
+    def shown(self, column: int) -> Any:
         """Cells of one column, each of its values among them, of the rows that count."""
-        return self.values(column, slice(None))
+        return self.categories(column)
 
     def remembering(self) -> "Table":
         """The table for some rows at a time, in which columns that occur several times are read once."""
@@ -313,12 +329,19 @@ class DeviceTable(ArrayTable):
 
     def beside(self, values: Any, kinds: str, dtype: Any = None) -> Any:
         """An array of JAX as a `DeviceArray` on the table's device, if its type is of some kinds; else as it is."""
-        return self.cells.beside(values, dtype) if is_concrete(values) and values.dtype.kind in kinds else values
+        return (
+            DeviceArray(self.cells.beside(values, dtype))
+            if is_concrete(values) and values.dtype.kind in kinds
+            else values
+        )
 
 
 # --------------------------------------------------------------------------------------------------
 # Tables of pandas, polars and pyarrow, read through narwhals
 # --------------------------------------------------------------------------------------------------
+
+FEW = 2000
+"""Of fewer cells each is looked up: to find the distinct ones takes longer."""
 
 TEXT = (nw.String, nw.Categorical, nw.Enum)
 """Types of columns of categories. Their `to_numpy` gives the same objects as `to_list`, but faster."""
@@ -353,6 +376,20 @@ class FrameTable(Table):
         as_numbers = series.dtype.is_numeric() and not (series.dtype.is_integer() and series.null_count())
         return series.to_numpy() if as_numbers else self._as_objects(series)
 
+    def stored_categories(self, column: int, rows: slice) -> Any:
+        if column in self._categories:
+            return self._categories[column][rows]
+        if (found := as_categories(self._series(column, rows))) is None:
+            return self.stored_values(column, rows)
+        if len(found) == self.num_rows:
+            self._categories[column] = found
+        return found
+
+    @cached_property
+    def _categories(self) -> dict[int, Any]:
+        """Columns of text, by position, that were read whole."""
+        return {}
+
     def _series(self, column: int, rows: slice) -> nw.Series:
         return self._columns[column][rows]
 
@@ -367,9 +404,11 @@ class FrameTable(Table):
             # Converted to NumPy, missing cells would get a category.
             encoded = series.to_native()
             series = nw.from_native(encoded.cast(encoded.type.value_type), series_only=True)
-        values = series.to_numpy()
-        if values.dtype.kind == "b" or (values.dtype == object and series.dtype in TEXT):
-            return values
+        # Of text without gaps, Polars makes an array of its own type first.
+        if series.dtype not in TEXT or not series.implementation.is_polars():
+            values = series.to_numpy()
+            if values.dtype.kind == "b" or (values.dtype == object and series.dtype in TEXT):
+                return values
         return np.fromiter(series.to_list(), dtype=object, count=len(series))
 
     def declared_categories(self, column: int) -> tuple | None:
@@ -409,6 +448,24 @@ class FrameTable(Table):
             return super().kind(column)
         # The name that the user's library gives the type.
         raise self._neither(column, getattr(self._columns[column].to_native(), "dtype", dtype))
+
+
+def as_categories(series: nw.Series) -> Any:
+    """The cells of a long column of text as a pandas.Categorical, encoded by their library; None of another column."""
+    if series.dtype not in TEXT or len(series) < FEW:
+        return None
+    native: Any = series.to_native()
+    if series.implementation.is_polars():
+        text = series.cast(nw.String)
+        found = text.drop_nulls().unique().to_list()
+        codes = text.cast(nw.Enum(found)).to_native().to_physical().cast(int).fill_null(-1)
+    elif series.implementation.is_pyarrow():
+        plain = native.cast(native.type.value_type) if series.dtype == nw.Categorical else native
+        encoded = plain.dictionary_encode().combine_chunks()
+        found, codes = encoded.dictionary.to_pylist(), encoded.indices.fill_null(-1)
+    else:
+        return pd.Categorical(native)
+    return pd.Categorical.from_codes(codes.to_numpy(), pd.Index(found, dtype=object))
 
 
 # --------------------------------------------------------------------------------------------------

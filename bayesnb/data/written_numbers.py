@@ -75,7 +75,7 @@ def with_numbers(table: Table, forms: Mapping[Column, NumberForm], columns: Any 
     """
     numbers, strange = {}, {}
     for place, name in dict(enumerate(table.names) if columns is None else columns).items():
-        if name in forms and (values := table.stored_values(place, slice(None))).dtype.kind not in "biuf":
+        if name in forms and (values := table.stored_categories(place, slice(None))).dtype.kind not in "biuf":
             distinct, positions = distinct_objects(values, name)
             read, strange[name] = forms[name].read(distinct)
             # The position of a missing cell is -1: the last number.

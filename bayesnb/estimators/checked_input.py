@@ -20,7 +20,8 @@ from bayesnb.core.device_arrays import lies_on_device
 from bayesnb.core.number_form import is_number
 from bayesnb.core.running import num_threads, results_in_order
 from bayesnb.data.labels import as_labels
-from bayesnb.data.read import as_frame, as_table, is_dask
+from bayesnb.data.lazy_table import is_lazy
+from bayesnb.data.read import as_frame, as_table, collecting, is_dask
 from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct
 from bayesnb.model.reading import not_negative_up_to
 
@@ -242,7 +243,18 @@ def whole_numbers(X: Any, names: Sequence[Any]) -> Any:
 
 
 def in_memory(X: Any) -> Any:
-    """A Dask table in memory and an array without a mask, which scikit-learn does not see; other tables as they are."""
+    """A Dask table in memory and an array without a mask, which scikit-learn does not see; other tables as they are.
+
+    Raises
+    ------
+    TypeError
+        If it is a lazy table.
+    """
+    if is_lazy(X):
+        raise TypeError(
+            f"X is a lazy table, and this method of an estimator needs its rows in memory, X.{collecting(X)}: "
+            "NaiveBayesClassifier().fit, predict and predict_proba take it, and so does posterior_.update"
+        )
     return X.compute() if is_dask(X) else unmask(X)
 
 

@@ -115,8 +115,9 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         self
         """
         with self._all_or_nothing():
+            X = in_memory(X)
             self._require_y(y)
-            table = with_names(self._read(in_memory(X), reset=True), feature_names)
+            table = with_names(self._read(X, reset=True), feature_names)
             labels = check_labels(y, table.num_rows, self.unlabelled)
             self.classes_ = distinct(labels.compressed() if labels.mask.any() else labels.data)
             warn_of_classes(self.classes_)
@@ -166,8 +167,9 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """
         with self._all_or_nothing():
             first = self._announce(classes)
+            X = in_memory(X)
             self._require_y(y)
-            table = with_names(self._read(in_memory(X), reset=first), feature_names)
+            table = with_names(self._read(X, reset=first), feature_names)
             labels = self._every_label(y, table, "partial_fit")
             if first:
                 self._begin(table, labels, sample_weight)
@@ -220,8 +222,8 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """
         check_is_fitted(self)
         with self._all_or_nothing():
-            self._require_y(y)
             table = self.checked_table(X)
+            self._require_y(y)
             labels = self._every_label(y, table, "forget")
             self._take_away(table, labels, sample_weight)
         return self
@@ -263,6 +265,10 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         if self._gives_table(X, "predict_proba"):
             return self._with_columns(X, "predict_proba", {})
         return self._predictor().predict_proba(self.checked_table(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows in memory whose label is predicted, as of every classifier of scikit-learn."""
+        return super().score(in_memory(X), y, sample_weight)
 
     def _gives_table(self, X: Any, method: str) -> bool:
         """Whether predictions are columns of a table that is computed later."""

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.core.cells import OutsideSupport, warn_unseen
 from bayesnb.core.checking import known_probabilities, whole_number
+from bayesnb.data.elsewhere import is_elsewhere, is_long_on_device, sample_elsewhere
 from bayesnb.data.labels import warn_of_absent_classes, warn_of_classes
 from bayesnb.data.read import Rows, as_table, check_weights, read_rows, split_labels, with_names
 from bayesnb.data.tables import SparseTable, Table, distinct
@@ -19,12 +20,7 @@ from bayesnb.estimators.kept_rows import KeptRows, with_all_rows
 from bayesnb.families.family import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
-from bayesnb.inference.sources import (
-    is_elsewhere,
-    is_long_on_device,
-    read_elsewhere,
-    sample_elsewhere,
-)
+from bayesnb.inference.sources import read_elsewhere
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, read_for
 from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.posterior.belief import offers
@@ -204,7 +200,7 @@ class NaiveBayesClassifier(Estimator):
         self
         """
         of_device = self.unlabelled is None and is_long_on_device(X)
-        if not (of_device or is_elsewhere(X)):
+        if not (of_device or is_elsewhere(X, y)):
             return super().fit(X, y, sample_weight, feature_names=feature_names)
         with self._all_or_nothing():
             self._kept = None

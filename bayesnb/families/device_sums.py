@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.deferred import jax, jit, jnp, map_tree
-from bayesnb.families.host_sums import stated_needs
+from bayesnb.families.host_sums import CellsOfRows, count_need, stated_needs
 from bayesnb.families.moments import Moments, Scatter, moments_beyond_rounding, scatter_beyond_rounding
 from bayesnb.families.needs import (
     CellWeight,
@@ -21,76 +21,54 @@ from bayesnb.families.needs import (
     fill_needs,
     list_needs,
 )
-from bayesnb.families.statistics import Tally, safe_ratio
+from bayesnb.families.statistics import Tally, class_sums, safe_ratio
 
 LARGEST_TALLY = 4096
 """Numbers 0, 1, ... that a device counts of a column; where larger ones occur, the host counts."""
 
 
-def _sums_of_piece(membership: Any, cells: Any) -> Any:
-    return jnp.matmul(membership.T, cells.astype(jnp.float64), precision="highest")
+class _CellsOfPiece(CellsOfRows):
+    missing: Any = property(lambda self: jnp.isnan(self.x))
 
 
 @singledispatch
-def _count_in_piece(need: Need, x: Any, membership: Any) -> Any:
-    """As the host's, of one piece."""
+def _count_in_piece(need: Need, cells: _CellsOfPiece) -> Any:
+    """As `count_need`, of one piece."""
     raise NotImplementedError(f"a device does not count {type(need).__name__}")
 
 
-@_count_in_piece.register
-def _(need: RowWeight, x: Any, membership: Any) -> Any:
-    return membership.sum(axis=0)[:, None]
+for _as_the_host_does in (RowWeight, CellWeight, Sums):
+    _count_in_piece.register(_as_the_host_does, count_need)
 
 
 @_count_in_piece.register
-def _(need: CellWeight, x: Any, membership: Any) -> Any:
-    return _sums_of_piece(membership, ~jnp.isnan(x))
+def _(need: CentredSquares, cells: _CellsOfPiece) -> Moments:
+    mean, deviation = _about_means(cells.filled_with(0.0), ~cells.missing, cells.weight, cells.membership)
+    return Moments(cells.weight, mean, class_sums(deviation**2, cells.membership))
 
 
 @_count_in_piece.register
-def _(need: Sums, x: Any, membership: Any) -> Any:
-    missing = jnp.isnan(x)
-    if need.terms is None:
-        return _sums_of_piece(membership, jnp.where(missing, 0.0, x))
-    terms = need.terms(jnp.where(missing, need.filler, x))
-    found = []
-    for term in terms if isinstance(terms, tuple) else (terms,):
-        cells = jnp.where(missing, 0.0, term)
-        found.append(_sums_of_piece(membership, cells.sum(axis=1, keepdims=True) if need.over_columns else cells))
-    return found[0] if len(found) == 1 else jnp.stack(found, axis=-1)
-
-
-@_count_in_piece.register
-def _(need: CentredSquares, x: Any, membership: Any) -> Moments:
-    missing = jnp.isnan(x)
-    n = _sums_of_piece(membership, ~missing)
-    mean, deviation = _about_means(jnp.where(missing, 0.0, x), ~missing, n, membership)
-    return Moments(n, mean, _sums_of_piece(membership, deviation**2))
-
-
-@_count_in_piece.register
-def _(need: CentredProducts, x: Any, membership: Any) -> Scatter:
-    n = membership.sum(axis=0)[:, None]
-    mean, deviation = _about_means(jnp.nan_to_num(x), True, n, membership)
-    products = jnp.einsum("rc,rj,rk->cjk", membership, deviation, deviation, precision="highest")
+def _(need: CentredProducts, cells: _CellsOfPiece) -> Scatter:
+    n = cells.membership.sum(axis=0)[:, None]
+    mean, deviation = _about_means(jnp.nan_to_num(cells.x), True, n, cells.membership)
+    products = jnp.einsum("rc,rj,rk->cjk", cells.membership, deviation, deviation, precision="highest")
     return Scatter(n, mean, (products + products.mT) / 2)
 
 
-def _about_means(cells: Any, observed: Any, n: Any, membership: Any) -> tuple[Any, Any]:
+def _about_means(x: Any, observed: Any, n: Any, membership: Any) -> tuple[Any, Any]:
     """Means of the classes, and deviations from that of each row's class, which correct the mean's rounding error."""
-    mean = safe_ratio(_sums_of_piece(membership, cells), n)
-    own = jnp.matmul((membership != 0).astype(jnp.float64), mean, precision="highest")
-    deviation = jnp.where(observed, cells - own, 0.0)
-    return mean + safe_ratio(_sums_of_piece(membership, deviation), n), deviation
+    mean = safe_ratio(class_sums(x, membership), n)
+    deviation = jnp.where(observed, x - (membership != 0).astype(jnp.float64) @ mean, 0.0)
+    return mean + safe_ratio(class_sums(deviation, membership), n), deviation
 
 
 @_count_in_piece.register
-def _(need: Frequencies, x: Any, membership: Any) -> Any:
-    shape = membership.shape[1], x.shape[1], need.size
-    missing, weight = jnp.isnan(x), membership.sum(axis=1)[:, None]
-    place = membership.argmax(axis=1)[:, None] * shape[1] + jnp.arange(shape[1])
-    at = place * need.size + jnp.where(missing, 0, x).astype(int)
-    return jnp.zeros(shape).ravel().at[at].add(jnp.where(missing, 0.0, weight)).reshape(shape)
+def _(need: Frequencies, cells: _CellsOfPiece) -> Any:
+    shape = cells.membership.shape[1], cells.x.shape[1], need.size
+    weight = jnp.where(cells.missing, 0.0, cells.membership.sum(axis=1)[:, None])
+    place = cells.membership.argmax(axis=1)[:, None] * shape[1] + jnp.arange(shape[1])
+    at = place * need.size + cells.filled_with(0.0).astype(int)
+    return jnp.zeros(shape).ravel().at[at].add(weight).reshape(shape)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -170,12 +148,8 @@ def statistics_in_jax(family: Any, x: Any, membership: Any) -> Any:
     NotImplementedError
         If a device does not count what the family needs.
     """
-    tree = stated_needs(family)
-    return fill_needs(tree, (_count_in_piece(need, _made_of(need, x), membership) for need in list_needs(tree)))
-
-
-def _made_of(need: Need, x: Any) -> Any:
-    return x if need.of is None else need.of(x)
+    tree, cells = stated_needs(family), _CellsOfPiece(x, membership)
+    return fill_needs(tree, (_count_in_piece(need, cells.made_by(need.of)) for need in list_needs(tree)))
 
 
 @jit
@@ -185,7 +159,7 @@ def _largest_number(read: Any, families: Sequence[Any], rows: Any) -> Any:
     needs = (
         (need, x) for family, x in pairs for need in list_needs(stated_needs(family)) if isinstance(need, ValueCounts)
     )
-    numbers = [jnp.nan_to_num(_made_of(need, x)) for need, x in needs]
+    numbers = [jnp.nan_to_num(x if need.of is None else need.of(x)) for need, x in needs]
     countable = [((each >= 0) & (each == jnp.rint(each))).all() for each in numbers]
     return jnp.stack([each.max() for each in numbers]).max(), jnp.stack(countable).all()
 
@@ -212,9 +186,9 @@ def _sums(
             # A category that occurs in rows of weight zero alone is none.
             held.append(fine | (weight == 0) if family.cell == "category" else fine)
             lacking = jnp.isnan(x).any(axis=1, keepdims=True) if of_whole_rows else False
-            needs = (_counted_as(need, tally) for need in list_needs(stated_needs(family)))
-            own = jnp.where(lacking, 0.0, membership)
-            found.append([_count_in_piece(need, _made_of(need, x), own) for need in needs])
+            cells = _CellsOfPiece(x, jnp.where(lacking, 0.0, membership))
+            needs = [_counted_as(need, tally) for need in list_needs(stated_needs(family))]
+            found.append([_count_in_piece(need, cells.made_by(need.of)) for need in needs])
         return jnp.stack(held).all(), membership.sum(axis=0), found
 
     def step(total: Any, i: Any) -> Any:

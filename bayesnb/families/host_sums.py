@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import csr_of_ones, filled, shared_csr, without_duplicates
+from bayesnb.core.arrays import csr_of_ones, filled, missing_entries, row_sums, shared_csr, without_duplicates
+from bayesnb.core.deferred import namespace
 from bayesnb.families.kernels import Distinct
 from bayesnb.families.moments import Moments, Scatter, moments, scatter
 from bayesnb.families.needs import (
@@ -39,25 +40,28 @@ def count_on_host(tree: Any, x: Any, membership: Any) -> Any:
     membership : array, shape (rows, classes)
         Weight of each row in each class, as `Family.statistics` gets it.
     """
-    cells = _CellsOfRows(scipy.sparse.csr_array(x) if scipy.sparse.issparse(x) else x, membership)
-    return fill_needs(tree, (_count_need(need, cells.made_by(need.of)) for need in list_needs(tree)))
+    if scipy.sparse.issparse(x) and not isinstance(x, scipy.sparse.csr_array):
+        x = scipy.sparse.csr_array(x)
+    cells = CellsOfRows(x, membership)
+    return fill_needs(tree, (count_need(need, cells.made_by(need.of)) for need in list_needs(tree)))
 
 
-class _CellsOfRows:
+class CellsOfRows:
     """The cells of a block, and those that formulas make of them, each computed once for all needs."""
 
     def __init__(self, x: Any, membership: Any) -> None:
         self.x, self.membership = x, membership
-        self._made: dict[Any, _CellsOfRows] = {}
+        self.xp, _ = namespace(x)
+        self._made: dict[Any, Self] = {}
         self._filled: dict[float, np.ndarray] = {}
 
-    def made_by(self, of: Callable[[Any], Any] | None) -> "_CellsOfRows":
+    def made_by(self, of: Callable[[Any], Any] | None) -> Self:
         if of is None:
             return self
         if isinstance(of, Composed):
             return self.made_by(of.first).made_by(of.second)
         if of not in self._made:
-            self._made[of] = _CellsOfRows(of(self.x), self.membership)
+            self._made[of] = type(self)(of(self.x), self.membership)
         return self._made[of]
 
     @cached_property
@@ -69,28 +73,28 @@ class _CellsOfRows:
         return self.membership.T @ (~self.missing).astype(np.float64)
 
     @cached_property
-    def stored(self) -> Any:
-        """Of a CSR array, the entries with zeros for the missing ones."""
-        return filled(self.x)
-
-    @cached_property
     def _sums(self) -> np.ndarray:
         """Sums by class, in which a missing cell shows as NaN."""
         return sums_of_cells(self.x, self.membership)
 
     @cached_property
-    def missing(self) -> np.ndarray | None:
-        return np.isnan(self.x) if np.isnan(self._sums).any() else None
+    def missing(self) -> Any:
+        """Which cells are missing, as an array or CSR array; None if none is."""
+        if not np.isnan(self._sums).any():
+            return None
+        return missing_entries(self.x) if scipy.sparse.issparse(self.x) else np.isnan(self.x)
 
     @property
     def sums(self) -> np.ndarray:
         return self._sums if self.missing is None else sums_of_cells(self.filled_with(0.0), self.membership)
 
-    def filled_with(self, filler: float) -> np.ndarray:
+    def filled_with(self, filler: float) -> Any:
+        """The cells with a number for the missing ones; of a CSR array zero."""
         if self.missing is None:
             return self.x
         if filler not in self._filled:
-            self._filled[filler] = np.where(self.missing, filler, self.x)
+            sparse = scipy.sparse.issparse(self.x)
+            self._filled[filler] = filled(self.x) if sparse else self.xp.where(self.missing, filler, self.x)
         return self._filled[filler]
 
 
@@ -142,68 +146,72 @@ def stated_needs(family: CountedFamily) -> Any:
 
 
 @singledispatch
-def _count_need(need: Need, cells: _CellsOfRows) -> Any:
+def count_need(need: Need, cells: CellsOfRows) -> Any:
+    """A need of cells, shape (classes, ...)."""
     raise NotImplementedError(
         f"{type(need).__name__} is none of the needs that the host counts: {', '.join(_NAMES)}; or define statistics"
     )
 
 
-@_count_need.register
-def _(need: HostStatistics, cells: _CellsOfRows) -> Any:
+@count_need.register
+def _(need: HostStatistics, cells: CellsOfRows) -> Any:
     return need.family.statistics(cells.x, cells.membership)
 
 
-@_count_need.register
-def _(need: RowWeight, cells: _CellsOfRows) -> np.ndarray:
-    return np.asarray(cells.membership.sum(axis=0))[:, None]
+@count_need.register
+def _(need: RowWeight, cells: CellsOfRows) -> np.ndarray:
+    return cells.membership.sum(axis=0)[:, None]
 
 
-@_count_need.register
-def _(need: CellWeight, cells: _CellsOfRows) -> np.ndarray:
+@count_need.register
+def _(need: CellWeight, cells: CellsOfRows) -> np.ndarray:
     return cells.weight
 
 
-@_count_need.register
-def _(need: Sums, cells: _CellsOfRows) -> np.ndarray:
-    if scipy.sparse.issparse(cells.x):
-        if need.terms is None:
-            return sums_of_cells(cells.stored, cells.membership)
-        x = without_duplicates(cells.stored)
-        terms: Any = shared_csr(need.terms(x.data), x.indices, x.indptr, x.shape)
-    elif need.terms is None:
+@count_need.register
+def _(need: Sums, cells: CellsOfRows) -> np.ndarray:
+    if need.terms is None:
         return cells.sums
+    terms: Any
+    if scipy.sparse.issparse(cells.x):
+        x = without_duplicates(cells.filled_with(0.0))
+        if need.over_columns and np.all(need.terms(np.ones(1)) == 0.0):  # most counts are ones
+            others = np.flatnonzero(x.data != 1)
+            sums_of_rows = row_sums(need.terms(x.data[others]), np.searchsorted(others, x.indptr))
+            return class_sums(sums_of_rows, cells.membership)
+        terms = shared_csr(need.terms(x.data), x.indices, x.indptr, x.shape)
     else:
         terms = need.terms(cells.filled_with(need.filler))
     sums = [_sums_of_term(term, cells, need.over_columns) for term in (terms if isinstance(terms, tuple) else (terms,))]
-    return sums[0] if len(sums) == 1 else np.stack(sums, axis=-1)
+    return sums[0] if len(sums) == 1 else cells.xp.stack(sums, axis=-1)
 
 
-def _sums_of_term(term: Any, cells: _CellsOfRows, over_columns: bool) -> np.ndarray:
+def _sums_of_term(term: Any, cells: CellsOfRows, over_columns: bool) -> np.ndarray:
     if np.ndim(term) == 0:
         return cells.weight * term
     if not scipy.sparse.issparse(term) and cells.missing is not None:
-        term = np.where(cells.missing, 0.0, term)
+        term = cells.xp.where(cells.missing, 0.0, term)
     return class_sums(term.sum(axis=1)[:, None] if over_columns else term, cells.membership)
 
 
-@_count_need.register
-def _(need: CentredSquares, cells: _CellsOfRows) -> Moments:
+@count_need.register
+def _(need: CentredSquares, cells: CellsOfRows) -> Moments:
     return moments(cells.x, cells.membership)
 
 
-@_count_need.register
-def _(need: CentredProducts, cells: _CellsOfRows) -> Scatter:
+@count_need.register
+def _(need: CentredProducts, cells: CellsOfRows) -> Scatter:
     return scatter(cells.x, cells.membership)
 
 
-@_count_need.register
-def _(need: Frequencies, cells: _CellsOfRows) -> np.ndarray:
+@count_need.register
+def _(need: Frequencies, cells: CellsOfRows) -> np.ndarray:
     weights = Distinct.of_codes(cells.x, need.size).weights(cells.membership)
     return np.ascontiguousarray(np.moveaxis(weights.reshape(cells.x.shape[1], need.size, -1), -1, 0))
 
 
-@_count_need.register
-def _(need: ValueCounts, cells: _CellsOfRows) -> Tally:
+@count_need.register
+def _(need: ValueCounts, cells: CellsOfRows) -> Tally:
     row, owner, weight = entries_of(cells.membership)
     if scipy.sparse.issparse(cells.x):
         chosen = cells.x[row].tocoo()
@@ -216,8 +224,8 @@ def _(need: ValueCounts, cells: _CellsOfRows) -> Tally:
     return Tally.of(owner[entry] * cells.x.shape[1] + column, np.asarray(numbers, np.float64), weight[entry])
 
 
-@_count_need.register
-def _(need: PairFrequencies, cells: _CellsOfRows) -> np.ndarray:
+@count_need.register
+def _(need: PairFrequencies, cells: CellsOfRows) -> np.ndarray:
     row, owner, weight = entries_of(cells.membership)
     codes, size = cells.x[row], need.size
     of_classes = csr_of_ones(codes + size * owner[:, None], size * cells.membership.shape[1])
@@ -225,4 +233,4 @@ def _(need: PairFrequencies, cells: _CellsOfRows) -> np.ndarray:
     return total.reshape(-1, size, size)
 
 
-_NAMES = [kind.__name__ for kind in _count_need.registry if kind not in (object, Need)]
+_NAMES = [kind.__name__ for kind in count_need.registry if kind not in (object, Need)]

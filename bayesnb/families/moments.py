@@ -49,7 +49,10 @@ class _CentredSums(Statistics):
         n = self.n + other.n
         share = safe_ratio(other.n, n)
         delta = other.mean - self.mean
-        between = self.at_distance(self.n * share, delta)
+        # Two libraries may round the logarithm of one number to neighbours: this is no spread.
+        xp, _ = namespace(delta)
+        apart = xp.where(abs(delta) <= ROUNDING_OF_CELLS * abs(self.mean), 0.0, delta)
+        between = self.at_distance(self.n * share, apart)
         return type(self)(n, self.mean + delta * share, self.spread + other.spread + between)  # type: ignore[call-arg]
 
     def __sub__(self, other: Self) -> Self:

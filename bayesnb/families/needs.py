@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.deferred import leaves, map_tree, pytree
 from bayesnb.families.statistics import Statistics
 
 # --------------------------------------------------------------------------------------------------
@@ -220,7 +221,7 @@ class PairFrequencies(Need):
     size: int = field(kw_only=True)
 
 
-@dataclass(frozen=True)
+@pytree
 class Afterwards:
     """What a function makes of counted needs, on the host, once the rows are counted.
 
@@ -243,7 +244,7 @@ class Afterwards:
     'Afterwards'
     """
 
-    function: Callable[[Any], Any]
+    function: Callable[[Any], Any] = field(metadata={"static": True})
     needs: Any
 
 
@@ -254,47 +255,30 @@ class Afterwards:
 
 def list_needs(tree: Any) -> list[Need]:
     """The needs of a tree, in order."""
-    return list(_walk(tree))
-
-
-def _walk(tree: Any) -> Iterator[Need]:
-    if isinstance(tree, Need):
-        yield tree
-        return
-    for branch in _inner_needs(tree):
-        yield from _walk(branch)
-
-
-def _inner_needs(tree: Any) -> tuple[Any, ...]:
-    if isinstance(tree, Afterwards):
-        return (tree.needs,)
-    if isinstance(tree, Statistics):
-        return tuple(getattr(tree, each.name) for each in fields(tree))  # type: ignore[arg-type]
-    return tree if isinstance(tree, tuple) else ()
+    return [leaf for leaf in leaves(tree) if isinstance(leaf, Need)]
 
 
 def fill_needs(tree: Any, results: Iterator[Any]) -> Any:
     """The tree with results in the places of its needs; a number of a `Statistics` is an array like the first."""
     if isinstance(tree, Need):
         return next(results)
-    found = [fill_needs(branch, results) for branch in _inner_needs(tree)]
     if isinstance(tree, Afterwards):
-        return tree.function(found[0])
+        return tree.function(fill_needs(tree.needs, results))
+    if isinstance(tree, tuple):
+        return tuple(fill_needs(branch, results) for branch in tree)
     if isinstance(tree, Statistics):
+        found = [fill_needs(getattr(tree, each.name), results) for each in fields(tree)]  # type: ignore[arg-type]
         return type(tree)(*(np.full(np.shape(found[0]), each) if isinstance(each, float) else each for each in found))
-    return tuple(found) if isinstance(tree, tuple) else tree
+    return tree
 
 
 def needs_of_formula(of: CellFormula, tree: Any) -> Any:
     """The same needs of cells that a formula makes first, such as the indicators of a hurdle."""
-    if isinstance(tree, Need):
-        return replace(tree, of=of if tree.of is None else Composed(of, tree.of))
-    branches = [needs_of_formula(of, branch) for branch in _inner_needs(tree)]
-    if isinstance(tree, Afterwards):
-        return Afterwards(tree.function, branches[0])
-    if isinstance(tree, Statistics):
-        return type(tree)(*branches)
-    return tuple(branches) if isinstance(tree, tuple) else tree
+
+    def after_formula(leaf: Any) -> Any:
+        return replace(leaf, of=Composed(of, leaf.of) if leaf.of else of) if isinstance(leaf, Need) else leaf
+
+    return map_tree(after_formula, tree)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,16 @@ import numpy as np
 import scipy.sparse
 from scipy.special import gammaln
 
-from bayesnb.core.arrays import all_whole, csr_pieces, csr_rows, filled, row_pieces, shared_csr, without_duplicates
+from bayesnb.core.arrays import (
+    all_whole,
+    csr_pieces,
+    csr_rows,
+    filled,
+    row_pieces,
+    row_sums,
+    shared_csr,
+    without_duplicates,
+)
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import log_factorial, log_of, log_rising
 from bayesnb.families.categories import Bernoulli, DirichletFamily, dirichlet_log_evidence
@@ -177,20 +186,11 @@ def log_coefficient(x: Any) -> Any:
 
 def row_totals(x: Any) -> Any:
     """Sum of each row, shape (rows, 1)."""
-    return np.asarray(x.sum(axis=1))[:, None] if scipy.sparse.issparse(x) else x.sum(axis=-1, keepdims=True)
-
-
-def _log_factorials(x: Any) -> Any:
-    """Log x! of cells; of the entries of a CSR array without the ones, which are most."""
-    if not isinstance(x, np.ndarray) or x.ndim > 1:
-        return log_factorial(x)
-    found, others = np.zeros(x.shape), np.flatnonzero(x != 1)
-    found[others] = log_factorial(x[others])
-    return found
+    return row_sums(x.data, x.indptr) if scipy.sparse.issparse(x) else x.sum(axis=-1, keepdims=True)
 
 
 LOG_COEFFICIENT = Afterwards(
-    lambda sums: sums[0] - sums[1], (Sums(row_totals, log_factorial), Sums(terms=_log_factorials, over_columns=True))
+    lambda sums: sums[0] - sums[1], (Sums(row_totals, log_factorial), Sums(terms=log_factorial, over_columns=True))
 )
 """Sum of the log multinomial coefficients, shape (classes, 1)."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from bayesnb.core.checking import a_type, as_path, whole_number
+from bayesnb.core.checking import a_type, as_path, naming_errors, whole_number
 from bayesnb.core.running import progress_bar
 from bayesnb.data.labels import Found
 from bayesnb.data.lazy_table import lazy_parquet
@@ -18,7 +18,7 @@ from bayesnb.families.family import Family
 from bayesnb.families.hyperparameters import keeps_others
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, conditioned
-from bayesnb.inference.sources import Batch, count_batches, naming_errors, read_by_engine
+from bayesnb.inference.sources import Batch, count_batches, read_by_engine
 from bayesnb.model.blocks import categorical_columns
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model, read_for

@@ -5,14 +5,13 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from bayesnb.core.checking import a_type, first_few, warn
 from bayesnb.core.deferred import constraints, dist, in_float64, map_tree
+from bayesnb.data.elsewhere import is_elsewhere
 from bayesnb.data.labels import read_classes, warn_of_classes
-from bayesnb.data.lazy_table import is_lazy
-from bayesnb.data.read import Rows, is_dask
+from bayesnb.data.read import Rows
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family, JointFamily, parameter_names
 from bayesnb.inference.exact import Exact, Inference
@@ -100,11 +99,6 @@ def read_table(
     ValueError, TypeError
         If the data do not fit the model, naming column, row and value; or if there are neither labels nor classes.
     """
-    if nw.dependencies.is_polars_dataframe(X) and feature_names is None:
-        from bayesnb.inference.sources import read_text
-
-        if (problem := read_text(model, X, y, sample_weight, classes)) is not None:
-            return problem
     return problem_of(model, read_for(model, X, y, sample_weight, feature_names), classes)
 
 
@@ -360,7 +354,7 @@ def read_for_inference(
     feature_names: Any = None,
 ) -> Problem:
     """The problem of a table, in memory or elsewhere, if an inference can solve it; parameters as for `fit`."""
-    if is_dask(y) or is_dask(X) or is_lazy(X):
+    if is_elsewhere(X, y):
         from bayesnb.inference.sources import read_elsewhere
 
         problem = read_elsewhere(model, X, y, sample_weight, classes, inference.check, feature_names)

@@ -120,7 +120,7 @@ def _doubts(cells: np.ndarray, column: Column) -> list[_Doubt]:
 def _doubts_of_text(table: Table, position: int, decimals: Iterable[str]) -> list[_Doubt]:
     """The doubts about a categorical column, one with a form if it is read as numbers with a given decimal sign."""
     column, declared = table.names[position], table.declared_categories(position)
-    distinct, positions = distinct_objects(table.values(position, slice(None)), column)
+    distinct, positions = distinct_objects(table.categories(position), column)
     observed = int((positions >= 0).sum())
     doubts = [] if observed or declared else [_Doubt(EMPTY, column, "(no observed cell)")]
     if observed >= JUDGED_CELLS and len(distinct) > MOST * observed:

@@ -184,12 +184,6 @@ class RowsOnDevice:
         except ValueError:
             return None
 
-    def beside(self, values: Any) -> Any:
-        """Numbers of the rows as an array on their device; codes as they travel fastest."""
-        if isinstance(values, DeviceArray):
-            return values.array
-        return self.rows.beside(values, np.int32 if values.dtype.kind in "iu" else np.float64).array
-
     def piece_size(self, width: int) -> int:
         """Rows of a piece, where each needs `width` numbers."""
         (device,) = self.rows.array.devices()
@@ -202,7 +196,7 @@ class RowsOnDevice:
         families = [block.family for block in blocks]
 
         def count() -> Any:
-            given = self.rows.array, self.beside(codes), None if weights is None else self.beside(weights)
+            given = self.rows.array, self.rows.beside(codes), None if weights is None else self.rows.beside(weights)
             return count_on_device(self.read, families, whole, num_classes, size, *given)
 
         found = result_on_device(count)

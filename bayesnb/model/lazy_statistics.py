@@ -4,11 +4,11 @@ Cells of numbers become expressions, and each need the sums of some of them. Wha
 text and log-gamma functions, is counted by value: each value that occurs is then a row of its weight on the host.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce, singledispatchmethod
+from functools import partial, reduce, singledispatchmethod
 from itertools import batched, chain, islice
-from operator import add, and_
+from operator import add
 from typing import Any
 
 import narwhals as nw
@@ -22,14 +22,13 @@ from bayesnb.core.cells import (
     is_missing,
     refusal,
     warn_of_large_counts,
-    warn_unseen,
 )
 from bayesnb.core.deferred import in_float64
 from bayesnb.data.column_expressions import Columns, NoExpressionError, place_among
 from bayesnb.data.labels import Found
 from bayesnb.data.lazy_cells import LazyColumn, of_key
 from bayesnb.data.lazy_table import CLASS, ROWS, WEIGHT, LazyTable, Question, without_rows_in_errors
-from bayesnb.data.read import Rows, as_table, read_rows
+from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.tables import FrameTable
 from bayesnb.families.host_sums import count_on_host, stated_needs
 from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, support_of
@@ -50,7 +49,6 @@ from bayesnb.families.statistics import ClassCounts, Membership, safe_ratio
 from bayesnb.model.blocks import Block, ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.open_schema import OpenSchema
-from bayesnb.model.problem import Problem, with_new_categories
 from bayesnb.model.reading import Chunks, Counted, count_rows, held_by
 
 type Asking = Generator[list[Question], Any, Any]
@@ -73,8 +71,6 @@ STEADY = 1e6
 
 def find_in_lazy(schema: OpenSchema, lazy: LazyTable) -> Found:
     """As `OpenSchema.find`; numbers of which bins are made are those of a sample."""
-    if isinstance(schema.model, BoundModel):
-        return Found()
     found = Found(labels=lazy.classes if schema.classes is None else None)
     for position in dict.fromkeys((*schema.open_columns, *schema.seen_columns)):
         (name,) = schema.columns.names([position])
@@ -90,27 +86,6 @@ def find_in_lazy(schema: OpenSchema, lazy: LazyTable) -> Found:
 def _rows_of_values(lazy: LazyTable, name: str) -> Rows:
     counts = lazy.counts({name: nw.col(name)}, "a family of categories")
     return read_rows(counts.select(name).to_native(), None, counts[WEIGHT].to_numpy()).counting()
-
-
-# --------------------------------------------------------------------------------------------------
-# Rows that are added to those of a fit
-# --------------------------------------------------------------------------------------------------
-
-
-def count_more_in_lazy(problem: Problem, lazy: LazyTable) -> tuple[Problem, ModelStatistics]:
-    """As `count_more`."""
-    counted = count_lazy(problem.model, lazy)
-    grown = with_new_categories(problem, as_table(lazy.without_rows()), counted.unseen)
-    if grown is not problem:
-        counted = count_lazy(grown.model, lazy)
-    warn_unseen(counted.unseen)
-    return replace(grown, weighted=grown.weighted or counted.weighted), counted.statistics
-
-
-def count_each_class(model: BoundModel, lazy: LazyTable) -> list[Counted]:
-    """Counts of the rows of each class that occurs, one after another; of a table without labels in the first class."""
-    shown = lazy.classes.tolist() if lazy.target is not None else model.schema.classes[:1].tolist()
-    return [count_lazy(model, lazy.of_class(label)) for label in shown]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -180,29 +155,29 @@ class _Counter:
     def _name(self, position: int) -> str:
         return self.lazy.names[self.places[position]]
 
-    def _cells_as_numbers(self, block: Block) -> Columns | None:
+    def _cells_as_numbers(self, block: Block) -> np.ndarray | None:
         """The cells of a block; None if they are no numbers, or the family states no needs."""
         cells = [cell for position in block.columns if (cell := self._cell_as_number(position)) is not None]
-        return None if block.has_categories or len(cells) < len(block.columns) else Columns(cells)
+        return None if block.has_categories or len(cells) < len(block.columns) else Columns.of(cells)[None]
 
     def _cell_as_number(self, position: int) -> nw.Expr | None:
         name, derived = self._name(position), self.model.schema.derivation(position)
-        column = LazyColumn(name, self.lazy.schema[name])
+        dtype = self.lazy.schema[name]
         if derived is not None and derived.recipe == "missing":
-            return column.is_missing()
-        return column.plain_numbers() if derived is None or derived.is_copy else None
+            form = self.model.description.number_forms.get(*self.model.schema.names([position]))
+            return LazyColumn(name, dtype, form).is_missing()
+        return LazyColumn(name, dtype).plain_numbers() if derived is None or derived.is_copy else None
 
-    def _count_by_sums(self, block: Block, cells: Columns) -> Asking:
+    def _count_by_sums(self, block: Block, cells: np.ndarray) -> Asking:
         tree = stated_needs(block.family)
-        held = _formula(lambda x: held_by(x, block.family), cells).expressions
-        columns = list(zip(cells.expressions, held, strict=True))
+        held = _formula(lambda x: held_by(x, block.family), cells)
+        columns = list(zip(cells.flat, held.flat, strict=True))
         checks = [self._check_support(block, j, *column) for j, column in enumerate(columns)]
         kept = zip(columns, map(self._is_tolerant, block.labels), strict=True)
-        checked = Columns(nw.when(own).then(cell) if tolerant else cell for (cell, own), tolerant in kept)
+        checked = Columns.of(nw.when(own).then(cell) if tolerant else cell for (cell, own), tolerant in kept)[None]
         if block.whole_rows:
-            complete = reduce(and_, (~cell.is_null() for cell in checked.expressions))
-            checked = checked.each(lambda cell: nw.when(complete).then(cell))
-        made: dict[Any, Columns] = {None: checked}
+            checked = np.where(np.isnan(checked).any(axis=1, keepdims=True), np.nan, checked)
+        made: dict[Any, np.ndarray] = {None: checked}
         counts_of_needs = []
         for need in list_needs(tree):
             if need.of not in made:
@@ -242,27 +217,32 @@ class _Counter:
     # ---- needs
 
     @singledispatchmethod
-    def _count_need(self, need: Need, cells: Columns, block: Block) -> Asking:
+    def _count_need(self, need: Need, cells: np.ndarray, block: Block) -> Asking:
         raise NoExpressionError(type(need).__name__)
 
     @_count_need.register
-    def _(self, need: RowWeight, cells: Columns, block: Block) -> Asking:
+    def _(self, need: RowWeight, cells: np.ndarray, block: Block) -> Asking:
         if not block.whole_rows:
             return self.class_weights[:, None]
-        return (yield from self._weights(Columns(cells.expressions[:1])))
+        return (yield from self._weights(cells[:, :1]))
 
     @_count_need.register
-    def _(self, need: CellWeight, cells: Columns, block: Block) -> Asking:
+    def _(self, need: CellWeight, cells: np.ndarray, block: Block) -> Asking:
         return (yield from self._weights(cells))
 
-    def _weights(self, cells: Columns) -> Asking:
-        return np.stack((yield [self.lazy.weight_of(cell) for cell in cells.expressions]), axis=-1)
+    def _weights(self, cells: np.ndarray) -> Asking:
+        return self._answers(map(self.lazy.weight_of, cells.flat))
 
-    def _sums(self, cells: Columns) -> Asking:
-        return np.stack((yield [self.lazy.sum_of(cell) for cell in cells.expressions]), axis=-1)
+    def _sums(self, cells: np.ndarray) -> Asking:
+        return self._answers(map(self.lazy.sum_of, cells.flat))
+
+    @staticmethod
+    def _answers(questions: Iterable[Question]) -> Asking:
+        """The answers, shape (classes, questions)."""
+        return np.transpose((yield list(questions)))
 
     @_count_need.register
-    def _(self, need: Sums, cells: Columns, block: Block) -> Asking:
+    def _(self, need: Sums, cells: np.ndarray, block: Block) -> Asking:
         try:
             terms = cells if need.terms is None else _formula(need.terms, cells)
         except NoExpressionError:
@@ -271,7 +251,7 @@ class _Counter:
         sums = yield from _together([self._sum_of_term(term, cells, need.over_columns) for term in each])
         return sums[0] if len(sums) == 1 else np.stack(sums, axis=-1)
 
-    def _sum_of_term(self, term: Any, cells: Columns, over_columns: bool) -> Asking:
+    def _sum_of_term(self, term: Any, cells: np.ndarray, over_columns: bool) -> Asking:
         if isinstance(term, Columns):
             found = yield from self._sums(term)
         else:
@@ -279,41 +259,32 @@ class _Counter:
         return found.sum(axis=-1, keepdims=True) if over_columns else found
 
     @_count_need.register
-    def _(self, need: CentredSquares, cells: Columns, block: Block) -> Asking:
-        each = [self._moments(cell) for cell in cells.expressions]
-        columns = yield from _together(each)
-        return moments_beyond_rounding(*(np.concatenate(parts, axis=1) for parts in zip(*columns, strict=True)))
-
-    def _moments(self, cell: nw.Expr) -> Asking:
-        """Weight, mean and sum of squared deviations of a column, each (classes, 1)."""
-        n, total, *variance = yield [self.lazy.weight_of(cell), self.lazy.sum_of(cell), *self.lazy.variance_of(cell)]
+    def _(self, need: CentredSquares, cells: np.ndarray, block: Block) -> Asking:
+        variances = self._answers(question for cell in cells.flat for question in self.lazy.variance_of(cell))
+        n, total, variance = yield from _together([self._weights(cells), self._sums(cells), variances])
         mean = safe_ratio(total, n)
-        if variance and (mean**2 <= STEADY * variance[0]).all():
-            return self._of_one_column(n, mean, n * variance[0])
+        ssd = n * variance if variance.size else np.full_like(n, np.nan)
+        left = np.flatnonzero(~(n * mean**2 <= STEADY * ssd).all(axis=0))
         # A chain of 300 classes takes ninety times as long: one number for all comes first, from which most means are
         # not far.
-        middle = np.full_like(mean, safe_ratio(total.sum(), n.sum()))
+        middle = np.broadcast_to(safe_ratio(total.sum(axis=0), n.sum(axis=0)), n.shape)
         for centre in [mean] if len(n) <= CHAIN else [middle, mean]:
-            deviation = cell - self._number_of_class(centre)
-            off, squares = yield [self.lazy.sum_of(deviation), self.lazy.sum_of(deviation * deviation)]
-            shift = safe_ratio(off, n)
-            ssd = squares - n * shift**2
-            if (n * shift**2 <= NEAR * ssd).all():
-                break
-        return self._of_one_column(n, centre + shift, ssd)
-
-    @staticmethod
-    def _of_one_column(*parts: np.ndarray) -> tuple[np.ndarray, ...]:
-        return tuple(part[:, None] for part in parts)
+            if len(left):
+                away = Columns.of(cells[0, j] - self._number_of_class(centre[:, j]) for j in left)
+                off, squares = yield from _together([self._sums(away), self._sums(away * away)])
+                own, shift = n[:, left], safe_ratio(off, n[:, left])
+                mean[:, left], ssd[:, left] = centre[:, left] + shift, squares - own * shift**2
+                left = left[~(own * shift**2 <= NEAR * ssd[:, left]).all(axis=0)]
+        return moments_beyond_rounding(n, mean, ssd)
 
     @_count_need.register
-    def _(self, need: CentredProducts, cells: Columns, block: Block) -> Asking:
-        n, sums = yield from _together([self._weights(Columns(cells.expressions[:1])), self._sums(cells)])
+    def _(self, need: CentredProducts, cells: np.ndarray, block: Block) -> Asking:
+        n, sums = yield from _together([self._weights(cells[:, :1]), self._sums(cells)])
         mean = safe_ratio(sums, n)
-        away = [cell - self._number_of_class(mean[:, j]) for j, cell in enumerate(cells.expressions)]
+        away = [cell - self._number_of_class(mean[:, j]) for j, cell in enumerate(cells.flat)]
         i, j = np.triu_indices(len(away))
-        products = Columns(away[one] * away[other] for one, other in zip(i, j, strict=True))
-        off, sums = yield from _together([self._sums(Columns(away)), self._sums(products)])
+        products = Columns.of(away[one] * away[other] for one, other in zip(i, j, strict=True))
+        off, sums = yield from _together([self._sums(Columns.of(away)), self._sums(products)])
         scatter = np.zeros((len(n), len(away), len(away)))
         scatter[:, i, j] = scatter[:, j, i] = sums
         correction = safe_ratio(off, n)
@@ -329,15 +300,12 @@ class _Counter:
 
     @_count_need.register(Frequencies)
     @_count_need.register(ValueCounts)
-    def _count_need_by_value(self, need: Need, cells: Columns, block: Block) -> Asking:
+    def _count_need_by_value(self, need: Need, cells: np.ndarray, block: Block) -> Asking:
         """A need of the values that occur, each a row of its weight on the host; needs of different columns add up."""
         yield []
-        parts = []
-        for j, cell in enumerate(cells.expressions):
-            counts = self.lazy.counts({"value": cell}, block.family.family_name, kept=False)
-            x = _in_column(counts["value"].cast(nw.Float64).to_numpy(), j, len(cells.expressions))
-            parts.append(count_on_host(replace(need, of=None), x, self._membership(counts)))
-        return reduce(add, parts)
+        each = (self.lazy.counts({"value": cell}, block.family.family_name, kept=False) for cell in cells.flat)
+        columns = ((counts["value"].cast(nw.Float64).to_numpy(), counts) for counts in each)
+        return self._add_up(columns, cells.size, partial(count_on_host, replace(need, of=None)))
 
     # ---- blocks of which the values are counted
 
@@ -350,12 +318,18 @@ class _Counter:
         if block.is_joint:
             x, counts = self._values(block)
             return count_rows([block], (x,), self._membership(counts)).blocks[0]
-        parts, wide = [], len(block.columns)
-        for j in range(wide):
-            x, counts = self._values(block.column(j))
-            for rows in row_pieces(len(x), wide):
-                own = _in_column(x[rows, 0], j, wide)
-                parts.append(block.family.statistics(own, self._membership(counts, rows)))
+        wide = len(block.columns)
+        each = (self._values(block.column(j)) for j in range(wide))
+        return self._add_up(((x[:, 0], counts) for x, counts in each), wide, block.family.statistics)
+
+    def _add_up(self, columns: Iterable[tuple[np.ndarray, Any]], wide: int, count: Callable[[Any, Any], Any]) -> Any:
+        """The sum of the statistics of columns, each of which is alone in a table: its values, and their counts."""
+        parts = []
+        for j, (values, counts) in enumerate(columns):
+            for rows in row_pieces(len(values), wide):
+                x = np.full((len(values[rows]), wide), np.nan)
+                x[:, j] = values[rows]
+                parts.append(count(x, self._membership(counts, rows)))
         return reduce(add, parts)
 
     def _values(self, block: Block) -> tuple[np.ndarray, Any]:
@@ -401,7 +375,7 @@ class _Counter:
             self.unseen[key] = self.unseen.get(key, {}) | {v: n or found[v] for v, n in number.items()}
 
 
-def _formula(function: Any, cells: Columns) -> Any:
+def _formula(function: Any, cells: np.ndarray) -> Any:
     """A formula of cells as expressions."""
     try:
         return function(cells)
@@ -409,10 +383,3 @@ def _formula(function: Any, cells: Columns) -> Any:
         raise
     except (TypeError, ValueError, AttributeError, IndexError) as error:  # a formula of other libraries
         raise NoExpressionError(str(error)) from error
-
-
-def _in_column(values: np.ndarray, j: int, wide: int) -> np.ndarray:
-    """Values as the column j of a table that lacks all other cells, shape (values, wide)."""
-    x = np.full((len(values), wide), np.nan)
-    x[:, j] = values
-    return x

@@ -14,7 +14,7 @@ from bayesnb.core.deferred import dist, is_distribution, structure
 from bayesnb.core.number_form import NumberForm
 from bayesnb.core.printing import Code, Heading, Piece, Printed
 from bayesnb.data.derived import DerivedColumn
-from bayesnb.data.lazy_table import is_lazy, sample_lazy
+from bayesnb.data.elsewhere import is_elsewhere, sample_elsewhere
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, parameter_names, with_hyperparameters
@@ -292,7 +292,7 @@ class NaiveBayes(Printed, Params):
         Parameters
         ----------
         frame : table, shape (rows, columns)
-            Of a lazy table 10,000 rows choose, drawn at random, and some of each class that these lack.
+            Of a lazy or Dask table 10,000 rows choose, drawn at random, and some of each class that these lack.
         y : labels of shape (rows,) or str, optional
             A text is the name of the label's column in the frame, which is then no feature. Rows whose label is missing
             do not count.
@@ -370,8 +370,8 @@ class NaiveBayes(Printed, Params):
                 "sample_weight is given without y: families are chosen by labels and weights, and guessed by the types "
                 "of the columns; give y, or leave the weights out"
             )
-        if is_lazy(frame):
-            frame, y, sample_weight = sample_lazy(frame, y, sample_weight)
+        if is_elsewhere(frame, y):
+            frame, y, sample_weight = sample_elsewhere(frame, y, sample_weight, 0)
         rows = read_rows(frame, y, sample_weight)
         columns = open_columns(rows.table, exclude, families, decimal)
         of_words = family_of_words(columns)

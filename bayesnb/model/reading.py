@@ -402,7 +402,7 @@ class Chunks:
                 code = np.searchsorted(schema.edges[column], cells, side="right")
                 codes.append(np.where(np.isnan(cells), np.nan, code))
                 continue
-            (name,), cells = schema.names([column]), table.values(column, rows)
+            (name,), cells = schema.names([column]), table.categories(column, rows)
             found: dict[Any, int] = {}
             codes.append(encode_categories(cells, schema.categories[column], name, found))
             # Features that describe a column twice meet the same values.

@@ -13,7 +13,7 @@ from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
 from bayesnb.core.panels import percent
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
 from bayesnb.core.running import random_generator, results_in_order
-from bayesnb.data.lazy_table import is_lazy, sample_lazy
+from bayesnb.data.elsewhere import is_elsewhere, sample_elsewhere
 from bayesnb.data.read import Rows, as_rows, read_rows, split_labels
 from bayesnb.model.prior import spread_class_prior
 from bayesnb.population.mixture import ClassProbsDensity, mode_of
@@ -238,7 +238,7 @@ def estimate_class_probs(
     ----------
     posterior : Posterior or fitted estimator
     X_new : table, shape (rows, columns)
-        Of a lazy table 10,000 rows, drawn at random.
+        Of a lazy or Dask table 10,000 rows, drawn at random.
     y : labels of shape (rows,) or str, optional
         Labels that are known, missing where they are not. The labelled rows are a random sample of all.
     prob : float, default 0.9
@@ -310,8 +310,8 @@ def estimate_class_probs(
     """
     given = posterior_of(posterior)
     proportion("prob", prob)
-    if is_lazy(X_new):
-        X_new, y, _ = sample_lazy(X_new, y, None, int(random_generator(key).integers(2**31)))
+    if is_elsewhere(X_new, y):
+        X_new, y, _ = sample_elsewhere(X_new, y, None, key)
     X, y = split_labels(X_new, y)
     rows = read_rows(table_for(posterior, X), y).of_classes(given.classes, may_miss=True)
     if not len(rows):

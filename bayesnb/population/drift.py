@@ -1,10 +1,12 @@
 """Whether the columns of new rows have moved beyond what their class probabilities explain."""
 
+from contextlib import nullcontext
 from typing import Any
 
 from bayesnb.core.deferred import in_float64
 from bayesnb.core.running import random_generator
-from bayesnb.data.lazy_table import LazyTable, is_lazy
+from bayesnb.data.elsewhere import is_elsewhere, table_elsewhere
+from bayesnb.data.lazy_table import without_rows_in_errors
 from bayesnb.data.read import read_rows, split_labels
 from bayesnb.population.class_probs import draw_class_probs
 from bayesnb.population.moved_columns import Drift, drift_of_rows, refuse_few_rows
@@ -26,8 +28,8 @@ def drift(posterior: Any, X_new: Any, y_new: Any = None, *, smallest: float = 0.
         With the statistics of its rows, and closed forms for the columns. Weights of features predict the classes, and
         change nothing else.
     X_new : table, shape (rows, columns)
-        At least two rows, from the population to be compared. Of a lazy table the engine counts all rows; without
-        labels 10,000 rows, drawn at random, say which class probabilities they have.
+        At least two rows, from the population to be compared. Of a lazy or Dask table all rows are
+        counted; without labels 10,000 rows, drawn at random, say which class probabilities they have.
     y_new : labels of shape (rows,) or str, optional
         If they are known.
     smallest : float, default 0.1
@@ -96,13 +98,14 @@ def drift(posterior: Any, X_new: Any, y_new: Any = None, *, smallest: float = 0.
     """
     given = require(posterior_of(posterior), "data", "drift")
     rows: Any
-    if is_lazy(X_new):
-        rows = LazyTable(X_new, y_new)
+    if elsewhere := is_elsewhere(X_new, y_new):
+        rows = table_elsewhere(X_new, y_new)
         table = rows.sampled.table
     else:
         X, y = split_labels(X_new, y_new)
         rows = read_rows(table_for(posterior, X), y)
         table = rows.table
-    refuse_few_rows(given, rows)
-    class_probs = draw_class_probs(given, table, key=key) if y_new is None else None
-    return drift_of_rows(given, rows, class_probs, smallest=smallest, rng=random_generator(key).spawn(1)[0])
+    with without_rows_in_errors() if elsewhere else nullcontext():  # a sample has other rows than its table
+        refuse_few_rows(given, rows)
+        class_probs = draw_class_probs(given, table, key=key) if y_new is None else None
+        return drift_of_rows(given, rows, class_probs, smallest=smallest, rng=random_generator(key).spawn(1)[0])

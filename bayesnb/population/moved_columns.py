@@ -16,7 +16,7 @@ from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import grid_of_panels
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
-from bayesnb.data.lazy_table import LazyTable
+from bayesnb.data.elsewhere import TableElsewhere
 from bayesnb.data.read import Rows
 from bayesnb.data.schema import Schema
 from bayesnb.families.categories import dirichlet_log_evidence
@@ -25,10 +25,9 @@ from bayesnb.families.statistics import ClassCounts
 from bayesnb.inference.exact import Exact
 from bayesnb.model.blocks import Block, ModelStatistics, features_of, in_column_order
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.lazy_statistics import count_each_class
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.problem import Problem
-from bayesnb.model.reading import Counted
+from bayesnb.model.statistics_elsewhere import count_each_class
 from bayesnb.population.old_and_new import OldAndNew, Weights, columns_beside, total_variation
 from bayesnb.posterior.belief import PROB
 from bayesnb.posterior.column_densities import column_densities, draw_columns, legend_entries, simulated_cells
@@ -294,7 +293,7 @@ def _line_of_classes(n: np.ndarray, class_probs: np.ndarray, smallest: float, rn
 # --------------------------------------------------------------------------------------------------
 
 
-def refuse_few_rows(posterior: Posterior, rows: Rows | LazyTable) -> None:
+def refuse_few_rows(posterior: Posterior, rows: Rows | TableElsewhere) -> None:
     """Raise ValueError where there are too few rows to compare."""
     if len(rows) < 2:
         has = "one row, which has" if len(rows) else "no rows, which have"
@@ -305,14 +304,19 @@ def refuse_few_rows(posterior: Posterior, rows: Rows | LazyTable) -> None:
 
 @in_float64
 def drift_of_rows(
-    posterior: Posterior, rows: Rows | LazyTable, class_probs: np.ndarray | None, *, smallest: float = 0.1, rng: Any
+    posterior: Posterior,
+    rows: Rows | TableElsewhere,
+    class_probs: np.ndarray | None,
+    *,
+    smallest: float = 0.1,
+    rng: Any,
 ) -> Drift:
     """As `drift`, given draws of the class probabilities of rows without labels.
 
     Parameters
     ----------
     posterior : Posterior
-    rows : Rows, as `read_rows` gives them, or LazyTable
+    rows : Rows, as `read_rows` gives them, or TableElsewhere
     class_probs : array, shape (draws, classes), or None
         None if the rows have labels.
     smallest : float
@@ -321,7 +325,7 @@ def drift_of_rows(
     smallest, with_labels = proportion("smallest", smallest, or_one=True), class_probs is None
     problem = _described_first(posterior.problem)  # type: ignore[arg-type]
     problem.require_numbers()
-    counts = _count_new_rows(problem, rows, with_labels)
+    counts = count_each_class(problem.model, rows)
     n, of_rows = problem.statistics.classes.n, reduce(add, (each.statistics.classes.n for each in counts))
     pairs, states, refused = columns_beside(problem, counts)
     if not states.new.total[..., [0, 2]].any():
@@ -370,19 +374,6 @@ def _table_of_lines(lines: Sequence[Mapping[str, Any]], of_classes: Mapping[str,
     table["probability"] = expit(table["log_bayes_factor"] + logit(0.5 / len(table)))
     table["drifted"] = (table["probability"] > CERTAIN) & table["large"].astype(bool)
     return table[TABLE]
-
-
-def _count_new_rows(problem: Problem, rows: Rows | LazyTable, with_labels: bool) -> list[Counted]:
-    """Statistics of the new rows of each class that has some; without labels of all, in the first class."""
-    if isinstance(rows, LazyTable):
-        return count_each_class(problem.model, rows)
-    codes = rows.of_classes(problem.model.schema.classes).codes if with_labels else np.zeros(len(rows), np.intp)
-
-    def count(of_class: int) -> Counted:
-        own = rows.take(np.flatnonzero(codes == of_class))
-        return problem.model.read(own.alone().table).count(np.full(len(own), of_class), adds=True)
-
-    return list(map(count, np.unique(codes)))
 
 
 def _old_weights(class_probs: np.ndarray, n: np.ndarray) -> np.ndarray:

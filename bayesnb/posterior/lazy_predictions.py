@@ -1,8 +1,9 @@
 """Predictions of lazy tables: the flat form of a posterior as expressions that the engine of the table computes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, product
-from operator import add, and_, mul, or_
+from operator import add, or_
 from typing import Any
 
 import narwhals as nw
@@ -10,11 +11,16 @@ import numpy as np
 
 from bayesnb.core.cells import LARGEST_NUMBER
 from bayesnb.core.checking import listed
-from bayesnb.core.plain_formulas import FROM, HIGHEST, log_correction, rest_by_series
+from bayesnb.core.number_form import NumberForm
+from bayesnb.core.recipes import ISO
+from bayesnb.data.column_expressions import Columns, PreciseColumns, in_halves
+from bayesnb.data.dask_table import as_graph_value, map_partitions, without_rows
 from bayesnb.data.lazy_cells import LazyColumn, bins_as_codes, computed_once, most_compared, of_key, with_looked_up
-from bayesnb.data.lazy_table import is_lazy
-from bayesnb.data.read import as_graph_value, is_dask, map_partitions, without_rows
-from bayesnb.serve.scorer import MultivariateT, Reading, RisingFactorials, Scorer, StudentT
+from bayesnb.data.lazy_table import is_lazy, require_plain_names
+from bayesnb.data.read import collecting, is_dask
+from bayesnb.data.tables import TEXT
+from bayesnb.data.text_expressions import FIELDS, dates_in_text, fields_of_dates
+from bayesnb.serve.scorer import MultivariateT, Reading, Scorer
 
 MOST_PATTERNS = 20
 """So many patterns of missing cells a block of numbers may have."""
@@ -23,60 +29,10 @@ NOTHING, IMPOSSIBLE = -1e100, -1e99
 """The logarithm of zero, and a bound that only sums with it are below: engines differ in how they write infinity."""
 
 LARGE_EXPONENT = 1e6
-"""From such an exponent on, the digits that log(1 + q) loses where q is small are put back, at half the speed."""
+"""An exponent of a density from which on digits of log(1 + q) count where q is small."""
 
 LABEL_TYPES: dict[type, Any] = {bool: nw.Boolean, int: nw.Int64, float: nw.Float64, str: nw.String}
 """Types of columns of labels."""
-
-# --------------------------------------------------------------------------------------------------
-# Log densities
-# --------------------------------------------------------------------------------------------------
-
-
-def _folded(terms: Sequence[Any], operator: Callable[[Any, Any], Any] = add) -> Any:
-    """The sum of terms, or another operation on them, half by half: engines limit how deep an expression is."""
-    if len(terms) == 1:
-        return terms[0]
-    middle = len(terms) // 2
-    return operator(_folded(terms[:middle], operator), _folded(terms[middle:], operator))
-
-
-def _log1p(q: nw.Expr, *, exact: bool) -> nw.Expr:
-    """log(1 + q); exactly, with what rounding 1 + q takes away."""
-    u = q + 1.0
-    return u.log() - (u - 1.0 - q) / u if exact else u.log()
-
-
-def _student_t_expression(of: StudentT, j: int, c: int, x: nw.Expr, log_x: nw.Expr) -> nw.Expr:
-    loc, scale, exponent, constant = (float(a[c, j]) for a in (of.loc, of.scale, of.exponent, of.constant))
-    away = (log_x if of.is_log[j] else x) - loc
-    excess = away / scale if of.is_linear[j] else away * away * scale
-    found = _log1p(excess, exact=abs(exponent) > LARGE_EXPONENT) * exponent + constant
-    return nw.when(x == 0.0).then(nw.lit(float(of.at_zero[c, j]))).otherwise(found) if of.has_zero[j] else found
-
-
-def _rising(a: float, x: nw.Expr) -> nw.Expr:
-    """`rising_in_numpy` for a number a."""
-    if a < FROM:
-        factors = a + np.arange(FROM)
-        return _rising(a + FROM, x) - _folded([x + float(k) for k in factors], mul).log() + float(np.log(factors).sum())
-    z = x + a
-    square = 1.0 / (z * z)
-    rest = (square * (square * (square / -1680.0 + 1 / 1260) - 1 / 360) + 1 / 12) / z - float(rest_by_series(a))
-    return _log1p(x / a, exact=True) * (x + (a - 0.5)) + x * float(np.log(a) - 1) + rest
-
-
-def _rising_factorials_expression(of: RisingFactorials, j: int, c: int, x: nw.Expr, _: nw.Expr) -> nw.Expr:
-    up, down, constant, shift = float(of.up[c, j]), float(of.down[c, j]), float(of.constant[c, j]), float(of.shift[j])
-    return _rising(up, x) - (x * down if np.isnan(shift) else _rising(down, x + shift)) + constant
-
-
-def _multivariate_t_expression(of: MultivariateT, c: int, there: tuple[int, ...], x: Sequence[nw.Expr]) -> nw.Expr:
-    root, constant, exponent, loc = of.root(there)
-    away = [x[k] - float(loc[c, i]) for i, k in enumerate(there)]
-    lengths = [_folded([away[j] * float(root[c, i, j]) for j in range(i + 1)]) for i in range(len(there))]
-    excess, power = _folded([one * one for one in lengths]), float(exponent[c, 0])
-    return _log1p(excess, exact=abs(power) > LARGE_EXPONENT) * power + float(constant[c, 0])
 
 
 def _inside_support(x: nw.Expr, reading: Reading) -> nw.Expr:
@@ -85,16 +41,20 @@ def _inside_support(x: nw.Expr, reading: Reading) -> nw.Expr:
     return nw.when(inside & (x % 1.0 == 0.0) if reading.whole else inside).then(x)
 
 
-def _finite(logs: np.ndarray) -> np.ndarray:
-    return np.nan_to_num(logs, neginf=NOTHING)
+def _finite_scorer(scorer: Scorer) -> Scorer:
+    """The scorer with `NOTHING` for the logarithm of zero."""
+
+    def finite(logs: Any) -> Any:
+        return logs if logs is None else np.nan_to_num(logs, neginf=NOTHING)
+
+    tables = replace(scorer.tables, entries=finite(scorer.tables.entries))
+    given = {name: finite(getattr(scorer, name)) for name in ("log_class_prob", "log_given")}
+    return replace(scorer, tables=tables, **given)
 
 
 # --------------------------------------------------------------------------------------------------
 # The log joint density, step by step
 # --------------------------------------------------------------------------------------------------
-
-type ByFeature = list[list[nw.Expr]]
-"""What features add, by feature and class."""
 
 
 class _Query:
@@ -105,14 +65,15 @@ class _Query:
     Attributes
     ----------
     frame : narwhals.LazyFrame
-    joint : list of narwhals.Expr
+    joint : Columns, shape (classes,)
         The log joint density with each class.
     refused : narwhals.Expr
         Whether a row has a number that its family does not hold.
     """
 
     def __init__(self, scorer: Scorer, frame: Any, columns: Mapping[int, LazyColumn]) -> None:
-        self.scorer, self.frame = scorer, frame
+        self.frame, self.steps = frame, 0
+        self.scorer = scorer = _finite_scorer(scorer)
         self.most_compared = most_compared(frame)
         self.prefix = "_nb"
         self.names = frame.collect_schema().names()
@@ -120,20 +81,26 @@ class _Query:
             self.prefix += "_"
         self.classes = range(len(scorer.classes))
         self._read(columns)
-        added = self._of_tables() + self._of_densities()
-        joint = [_folded([*(feature[c] for feature in added), nw.lit(0.0)]) for c in self.classes]
-        prior = _finite(scorer.log_prior_of_rows)
+        added = [*self._of_tables(), *self._of_densities(), Columns.of(nw.lit(0.0) for _ in self.classes)]
+        joint = np.stack(added).sum(axis=0)[None]
         if scorer.share:
-            (joint,) = self._mixed([self._put("features", joint, kept=[self.refused])], prior, scorer.share)
-        shift = prior + _finite(np.broadcast_to(log_correction(scorer.log_given, scorer.log_class_prob), prior.shape))
-        self.joint = self._put("joint", [x + float(shift[c]) for c, x in enumerate(joint)], kept=[self.refused])
+            joint = self._put("features", joint, kept=[self.refused])
+        self.joint = self._put("joint", scorer.joined(joint, computed=self._step), kept=[self.refused])[0]
         (self.highest,) = self._put("highest", [nw.max_horizontal(*self.joint)])
 
-    def _put(self, kind: str, columns: Sequence[nw.Expr], kept: Sequence[nw.Expr] | None = None) -> list[nw.Expr]:
-        """Add columns in one step; parameters as for `_put_all`."""
-        return self._put_all({kind: columns}, kept)[0]
+    def _step(self, columns: np.ndarray) -> np.ndarray:
+        """Some columns as those of a step of their own."""
+        self.steps += 1
+        return self._put(f"step_{self.steps}", columns)
 
-    def _put_all(self, columns: Mapping[str, Sequence[nw.Expr]], kept: Sequence[nw.Expr] | None = None) -> ByFeature:
+    def _put(self, kind: str, columns: Any, kept: Iterable[nw.Expr] | None = None) -> np.ndarray:
+        """Add columns in one step, as an array of the same shape; parameters as for `_put_all`."""
+        (found,) = self._put_all({kind: [*np.ravel(columns)]}, kept)
+        return Columns.of(found).reshape(np.shape(columns))
+
+    def _put_all(
+        self, columns: Mapping[str, Sequence[nw.Expr]], kept: Iterable[nw.Expr] | None = None
+    ) -> list[list[nw.Expr]]:
         """Add columns of several kinds in one step.
 
         Of the earlier ones only those in `kept` stay, if it is given: a step takes an engine more time, the more
@@ -152,6 +119,7 @@ class _Query:
     def _read(self, columns: Mapping[int, LazyColumn]) -> None:
         """Put the numbers and the codes."""
         coded, numbered = self.scorer.code_readings, self.scorer.number_readings
+        self._read_dates_in_text(columns)
         in_bins = [one for one in coded if one.edges is not None]
         of_categories = [one for one in coded if one.edges is None]
         known = [columns[one.column].categories(one) for one in of_categories]
@@ -174,9 +142,20 @@ class _Query:
             one = numbered[k]
             each = one.whole and one.highest - one.lowest == len(edges)
             codes.append(bins_as_codes(self.numbers[k], edges.tolist(), one.lowest if each else None))
-        flag = _folded([*refused, nw.lit(False)], or_)
+        flag = in_halves([*refused, nw.lit(False)], or_)
         self.codes, (self.refused,) = self._put_all({"code": codes, "refused": [flag]}, kept=self.numbers)
         self.sizes = [one.num_codes for one in coded] + [len(edges) + 1 for _, edges in self.scorer.bins]
+
+    def _read_dates_in_text(self, columns: Mapping[int, LazyColumn]) -> None:
+        """Put the parts of such dates, of which each is read several times."""
+        readings = (*self.scorer.code_readings, *self.scorer.number_readings)
+        each = {(columns[one.column], dict(one.settings)["form"]): None for one in readings if one.recipe == "date"}
+        dates = [(column, form) for column, form in each if column.dtype in TEXT]
+        texts = self._put("date", [dates_in_text(column.cells, form or ISO) for column, form in dates])
+        parts = [fields_of_dates(text, form or ISO) for text, (_, form) in zip(texts, dates, strict=True)]
+        found = self._put_all({f"date_{k}": [*own.values()] for k, own in enumerate(parts)})
+        for (column, form), own in zip(dates, found, strict=True):
+            column.dates[form] = dict(zip(FIELDS, own, strict=True))
 
     def _codes(
         self, readings: Sequence[Reading], cells: Sequence[nw.Expr], known: Sequence[Mapping[Any, int]]
@@ -198,17 +177,17 @@ class _Query:
             found.append(nw.when(x.is_null()).then(missing).otherwise(code) if reading.others else code)
         return found
 
-    def _of_tables(self) -> ByFeature:
-        """What the features that are looked up add."""
+    def _of_tables(self) -> list[Any]:
+        """What the features that are looked up add, (features, classes)."""
         tables = self.scorer.tables
-        entries, parts, places = _finite(tables.entries), [], []
+        entries, parts, places = tables.entries, [], []
         several: list[nw.Expr] = []
         for start, coding, stride in zip(tables.start, tables.coding.tolist(), tables.stride.tolist(), strict=True):
             pairs = [(k, step) for k, step in zip(coding, stride, strict=True) if step]
             parts.append(entries[:, start : start + 1 + sum(self.sizes[k] * step for k, step in pairs)])
             places.append(self._name("code", pairs[0][0]) if len(pairs) == 1 else self._name("codes", len(several)))
             if len(pairs) > 1:
-                several.append(_folded([self.codes[k] * step for k, step in pairs]))
+                several.append(in_halves([self.codes[k] * step for k, step in pairs], add))
         self._put("codes", several)
         items: dict[str, tuple[str, list[float]]] = {}
         found = []
@@ -224,43 +203,35 @@ class _Query:
         self.frame = computed_once(with_looked_up(self.frame, items, {}))
         return found
 
-    def _of_densities(self) -> ByFeature:
-        """What the other features add."""
-        scorer, x = self.scorer, self.numbers
-        places = {int(k) for of in scorer.densities if isinstance(of, StudentT) for k in of.number[of.is_log == 1]}
-        logs_of_numbers = self._put("log", [nw.when(x[k] > 0.0).then(x[k]).log() for k in sorted(places)])
-        logs = dict(zip(sorted(places), logs_of_numbers, strict=True))
-        found: ByFeature = []
-        for of in scorer.densities:
-            if isinstance(of, MultivariateT):
-                found.append(self._of_block(of))
-                continue
-            formula: Callable[..., nw.Expr] = (
-                _student_t_expression if isinstance(of, StudentT) else _rising_factorials_expression
-            )
-            for j, k in enumerate(of.number.tolist()):
-                each = [formula(of, j, c, x[k], logs.get(k, x[k])) for c in self.classes]
-                found.append([nw.when(x[k].is_null()).then(nw.lit(0.0)).otherwise(one) for one in each])
-        if found and scorer.share_of_feature:
-            densities = self._put_all({f"density_{j}": own for j, own in enumerate(found)})
-            found = self._mixed(densities, _finite(scorer.log_class_prob), scorer.share_of_feature)
-        return [[one * float(weight) for one in own] for own, weight in zip(found, scorer.weight, strict=True)]
+    def _of_densities(self) -> Any:
+        """What the other features add, (features, classes)."""
+        scorer = self.scorer
+        if not scorer.densities:
+            return ()
+        exponents = [vars(of).get(name, 0.0) for of in scorer.densities for name in ("exponent", "df", "up", "down")]
+        precise = max(np.abs(each).max() for each in exponents) > LARGE_EXPONENT
+        x = self.numbers[:, None].view(PreciseColumns if precise else Columns)
+        found = [
+            self._of_block(of, x) if isinstance(of, MultivariateT) else of.log_density(x) for of in scorer.densities
+        ]
+        density = np.concatenate(found, axis=1)
+        if scorer.share_of_feature:
+            density = self._step(density)
+        return scorer.of_densities(density, computed=self._step)[..., 0].T
 
-    def _of_block(self, of: MultivariateT) -> list[nw.Expr]:
-        """What a block of numbers adds, for each pattern of missing cells that may be, or that there is."""
-        x = [self.numbers[k] for k in of.numbers]
-        there = [~one.is_null() for one in x]
+    def _of_block(self, of: MultivariateT, numbers: np.ndarray) -> np.ndarray:
+        """The log density of a block of numbers, for each pattern of missing cells that may be, or that there is."""
+        x = numbers[of.numbers]
+        there = ~np.isnan(x)
         patterns = [*product([False, True], repeat=len(x))] if len(x) < 5 else self._patterns(of, there)
-        found = [nw.lit(0.0) for _ in self.classes]
+        found: Any = np.zeros((len(self.classes), 1))
         for kind in sorted(tuple(np.flatnonzero(pattern).tolist()) for pattern in patterns if any(pattern)):
-            here = _folded([there[k] if k in kind else ~there[k] for k in range(len(x))], and_)
-            found = [
-                nw.when(here).then(_multivariate_t_expression(of, c, kind, x)).otherwise(found[c]) for c in self.classes
-            ]
-        return found
+            here = np.stack([there[k] if k in kind else ~there[k] for k in range(len(x))]).all(axis=0)
+            found = np.where(here, of.of_columns(kind, x[list(kind)]), found)
+        return found[:, None]
 
-    def _patterns(self, of: MultivariateT, there: Sequence[nw.Expr]) -> list[tuple[Any, ...]]:
-        flags = self.frame.select(**{self._name("observed", k): flag for k, flag in enumerate(there)})
+    def _patterns(self, of: MultivariateT, there: np.ndarray) -> list[tuple[Any, ...]]:
+        flags = self.frame.select(**{self._name("observed", k): flag for k, flag in enumerate(there.flat)})
         found = flags.unique().head(MOST_PATTERNS + 1).collect().rows()
         if len(found) > MOST_PATTERNS:
             columns = [self.scorer.columns[self.scorer.number_readings[k].column] for k in of.numbers]
@@ -270,31 +241,14 @@ class _Query:
             )
         return found
 
-    def _mixed(self, features: ByFeature, log_prior: np.ndarray, share: float) -> ByFeature:
-        """`mixed` of columns of densities."""
-        highest = self._put(
-            "highest_density",
-            [nw.max_horizontal(*(x + float(p) for x, p in zip(own, log_prior, strict=True))) for own in features],
-        )
-        away = [[x - top for x in own] for own, top in zip(features, highest, strict=True)]
-        if log_prior.min() < IMPOSSIBLE:
-            away = [[nw.min_horizontal(nw.lit(HIGHEST), x) for x in own] for own in away]
-        each = self._put_all({f"ratio_{j}": [x.exp() for x in own] for j, own in enumerate(away)})
-        prior = share * np.exp(log_prior)
-        pooled = self._put("pooled", [_folded([x * float(p) for x, p in zip(own, prior, strict=True)]) for own in each])
-        return [
-            [top + (x * (1.0 - share) + both).log() for x in own]
-            for own, top, both in zip(each, highest, pooled, strict=True)
-        ]
-
     def _answer(self, found: nw.Expr, instead: nw.Expr) -> nw.Expr:
         """What is found of a row; something else if no class can have the row, null if it is refused."""
         return nw.when(~self.refused).then(nw.when(self.highest > IMPOSSIBLE).then(found).otherwise(instead))
 
     def proba(self) -> list[nw.Expr]:
         """Probabilities of the classes."""
-        each = self._put("weight", [(x - self.highest).exp() for x in self.joint])
-        (total,) = self._put("total", [_folded(each)])
+        each = self._put("weight", np.exp(self.joint - self.highest))
+        (total,) = self._put("total", each.sum(axis=0, keepdims=True))
         instead = np.exp(self.scorer.log_prior).tolist()
         return [self._answer(x / total, nw.lit(prob)) for x, prob in zip(each, instead, strict=True)]
 
@@ -329,7 +283,7 @@ def proba_in_memory(posterior: Any, X: Any) -> np.ndarray:
     if is_dask(X):
         return np.asarray(map_partitions(posterior.predict_proba, X))
     if is_lazy(X):
-        raise TypeError("predict_set takes rows in memory: collect the lazy table first")
+        raise TypeError(f"predict_set takes rows in memory: X.{collecting(X)}")
     return posterior.predict_proba(X)
 
 
@@ -353,7 +307,7 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
     """
     if method not in GIVE_TABLES:
         raise TypeError(
-            f"{method} takes rows in memory: collect the lazy table first, or take predict_proba or predict, which "
+            f"{method} takes rows in memory, X.{collecting(X)}: of a lazy table, take predict_proba or predict, which "
             "give a lazy table"
         )
     labels = posterior.model.schema.classes.tolist()
@@ -377,10 +331,16 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
         )
     types = frame.collect_schema()
     names = tuple(types.names())
+    require_plain_names(names)
     used = sorted({one.column for one in (*flat.scorer.code_readings, *flat.scorer.number_readings)})
     places = posterior.model.schema.locate(names, True, [used])
     require_new_columns(names, new, any_case=not frame.implementation.is_polars())
-    columns = {at: LazyColumn(names[places[at]], types[names[places[at]]]) for at in used}
+    forms = {at: NumberForm(*form) for at, *form in flat.scorer.forms}
+    columns = {}
+    for at in used:
+        dtype = types[name := names[places[at]]]
+        is_empty = dtype == nw.Unknown and frame.filter(~nw.col(name).is_null()).head(1).collect().is_empty()
+        columns[at] = LazyColumn(name, dtype, forms.get(at), is_empty)
     query = _Query(flat.scorer, frame, columns)
     found = query.proba() if method == "predict_proba" else [query.prediction()]
     return query.frame.select(*names, **dict(zip(new, found, strict=True))).to_native()

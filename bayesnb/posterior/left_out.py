@@ -426,7 +426,7 @@ def _joint_on_device(posterior: Any, rows: Rows, chunks: Chunks) -> tuple[np.nda
     families = [each.family for each in priors]
 
     def without_each() -> Any:
-        given = there.rows.array, there.beside(rows.codes), there.beside(rows.weights)
+        given = there.rows.array, there.rows.beside(rows.codes), there.rows.beside(rows.weights)
         return jax.device_get(_without_each(there.read, families, counted, *given, settings, size))
 
     found = result_on_device(without_each)

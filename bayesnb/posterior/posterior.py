@@ -11,14 +11,14 @@ from bayesnb.core.checking import a_type, by_label, in_order_of_classes, warn, w
 from bayesnb.core.deferred import pd
 from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
 from bayesnb.core.running import random_generator
-from bayesnb.data.lazy_table import LazyTable, is_lazy
+from bayesnb.data.elsewhere import is_elsewhere, table_elsewhere
 from bayesnb.data.read import labelled_rows
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.blocks import ModelStatistics, parameter_notes
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.lazy_statistics import count_more_in_lazy
 from bayesnb.model.prior import CLASS_SITE, spread_class_prior
 from bayesnb.model.problem import Problem, count_more
+from bayesnb.model.statistics_elsewhere import count_more_elsewhere
 from bayesnb.posterior.belief import Belief, offers, require
 from bayesnb.posterior.lazy_predictions import proba_in_memory
 from bayesnb.posterior.predictions import Predictions
@@ -582,7 +582,7 @@ class Posterior(Printed, Predictions):
         Parameters
         ----------
         X : table, shape (rows, columns)
-            In memory or lazy, as for `fit`.
+            In memory or elsewhere, as for `fit`.
         y : labels of shape (rows,) or str
         sample_weight : array, shape (rows,), optional
             Of a lazy table the name of its column.
@@ -640,8 +640,8 @@ class Posterior(Printed, Predictions):
         """As `count_more`; an error if a new fit is impossible."""
         problem = require(require(self, "data", verb), "a sampler to run again", verb).problem
         problem.require_labels(verb, "fit all the rows again, nb.fit(model, X, y, ...)")
-        if is_lazy(X):
-            return count_more_in_lazy(problem, LazyTable(X, y, sample_weight))
+        if is_elsewhere(X, y):
+            return count_more_elsewhere(problem, table_elsewhere(X, y, sample_weight))
         return count_more(problem, X, y, sample_weight)
 
     def _parts(self) -> list[Piece]:

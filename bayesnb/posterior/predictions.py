@@ -13,7 +13,8 @@ from bayesnb.core.decisions import decision_rule
 from bayesnb.core.deferred import leaves, pd
 from bayesnb.core.panels import percent
 from bayesnb.core.plain_formulas import with_fallback
-from bayesnb.data.read import as_rows, is_dask, map_partitions
+from bayesnb.data.dask_table import map_partitions
+from bayesnb.data.read import as_rows, is_dask
 from bayesnb.model.blocks import parameter_notes
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters

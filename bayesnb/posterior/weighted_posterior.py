@@ -17,8 +17,8 @@ from bayesnb.core.label_scores import LabelScores
 from bayesnb.core.panels import chosen, percent
 from bayesnb.core.printing import DataTable, Paragraph, Piece
 from bayesnb.core.running import random_generator
+from bayesnb.data.elsewhere import is_elsewhere, sample_elsewhere
 from bayesnb.data.labels import warn_of_absent_classes
-from bayesnb.data.lazy_table import is_lazy, sample_lazy
 from bayesnb.data.read import labelled_rows
 from bayesnb.model.blocks import feature_names
 from bayesnb.model.feature_weights import (
@@ -284,8 +284,8 @@ class WeightedPosterior(Posterior):
         The posterior predicts the rows, and their labels update the normal distribution of weights and offsets. Rows
         that are impossible under a class, or whose label is, do not count. Of many rows a random subset does.
         """
-        if is_lazy(X):
-            X, y, sample_weight = sample_lazy(X, y, sample_weight, int(random_generator(key).integers(2**31)))
+        if is_elsewhere(X, y):
+            X, y, sample_weight = sample_elsewhere(X, y, sample_weight, key)
         given = labelled_rows(X, y, sample_weight, classes=self.classes)
         warn_of_absent_classes(self.classes, self.classes[given.codes[given.weights > 0]])
         positions, rng = self.belief.model.positions, random_generator(key)

@@ -81,7 +81,7 @@ def _of_gaps(rows: Rows, places: Iterable[int]) -> Iterator[Reading]:
     """Which cells are missing: one reading of columns that are missing in the same rows."""
     known: set[bytes] = set()
     for place in places:
-        missing = gap_indicator(rows.table.stored_values(place, slice(None)))
+        missing = gap_indicator(rows.table.stored_categories(place, slice(None)))
         if RARE < np.average(missing, weights=rows.weights) < 1 - RARE and missing.tobytes() not in known:
             known.add(missing.tobytes())
             name = rows.table.names[place]
@@ -91,7 +91,7 @@ def _of_gaps(rows: Rows, places: Iterable[int]) -> Iterator[Reading]:
 def _of_names(rows: Rows, places: Iterable[int]) -> Iterator[Reading]:
     """Whole numbers and text as categories, values that occur once as one of them."""
     for place in places:
-        name, cells = rows.table.names[place], rows.table.stored_values(place, slice(None))
+        name, cells = rows.table.names[place], rows.table.stored_categories(place, slice(None))
         if cells.dtype.kind == "f" and not (np.isnan(cells) | (cells == np.rint(cells))).all():
             continue
         values, positions = distinct_objects(cells, name)
@@ -112,7 +112,7 @@ def _date_columns(table: Table, exclude: Iterable[str], described: Collection[An
     for place, name in enumerate(table.names):
         if name in described:
             continue
-        cells = table.stored_values(place, slice(None))
+        cells = table.stored_categories(place, slice(None))
         if cells.dtype.kind == "M":
             found[place] = None
         elif cells.dtype.kind in "OUT":

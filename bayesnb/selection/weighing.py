@@ -11,13 +11,13 @@ import numpy as np
 from bayesnb.core.checking import a_type, warn, warn_of
 from bayesnb.core.deferred import in_float64
 from bayesnb.core.running import random_generator
+from bayesnb.data.elsewhere import is_elsewhere, sample_elsewhere
 from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.families.family import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import read_for_inference, warn_of_quantities
 from bayesnb.inference.nuts import NUTS, sample_weights
-from bayesnb.inference.sources import is_elsewhere, sample_elsewhere
 from bayesnb.model.blocks import feature_names
 from bayesnb.model.feature_weights import (
     MOST_NUMBERS,
@@ -193,7 +193,7 @@ def weight_features(
     (array([[0.99, 0.01]]), array([[0.75, 0.25]]))
     """
     given = exact_or_given(posterior, X, y, sample_weight)
-    if is_elsewhere(X):
+    if is_elsewhere(X, y):
         X, y, sample_weight = sample_elsewhere(X, y, sample_weight, key)
     rows = read_rows(X, y, sample_weight)
     warn_of_lost_weights(given, sample_weight, len(rows))

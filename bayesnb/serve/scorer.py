@@ -173,17 +173,18 @@ class StudentT(Features):
     def log_density(self, numbers: np.ndarray) -> np.ndarray:
         """Log densities from numbers (numbers, rows)."""
         x = numbers[self.number]
-        zero = (x == 0) & (self.has_zero[:, None] == 1)
-        nothing = np.isnan(x) | zero
+        missing, has_zero = np.isnan(x), self.has_zero[:, None] == 1
+        zero = x == 0 if has_zero.any() else False
         if self.is_log.any():
-            logs = self.is_log[:, None] == 1
-            x = np.where(logs, np.log(np.where(logs & ~nothing, x, 1.0)), x)
+            x = np.where(self.is_log[:, None] == 1, np.log(np.where(x > 0, x, 1.0)), x)
         away, scale = x - self.loc[..., None], self.scale[..., None]
-        excess = away**2 * scale
+        excess = np.square(away) * scale
         if self.is_linear.any():
             excess = np.where(self.is_linear[:, None] == 1, away / scale, excess)
-        found = self.constant[..., None] + self.exponent[..., None] * np.log1p(np.where(nothing, 0.0, excess))
-        return np.where(nothing, np.where(zero, self.at_zero[..., None], 0.0), found)
+        found = self.constant[..., None] + self.exponent[..., None] * np.log1p(excess)
+        if has_zero.any():
+            found = np.where(has_zero, np.where(zero, self.at_zero[..., None], found), found)
+        return np.where(missing, 0.0, found)
 
 
 @dataclass(frozen=True)
@@ -233,11 +234,10 @@ class RisingFactorials(Features):
     def log_density(self, numbers: np.ndarray) -> np.ndarray:
         """Log densities from numbers (numbers, rows)."""
         x, shift, down = numbers[self.number], self.shift[:, None], self.down[..., None]
-        missing = np.isnan(x)
-        x = np.where(missing, 0.0, x)
         # The order of operations of the families: large terms cancel, and another order would round them differently.
         rest = np.where(np.isnan(shift), x * down, rising_in_numpy(down, np.nan_to_num(shift) + x))
-        return np.where(missing, 0.0, self.constant[..., None] + rising_in_numpy(self.up[..., None], x) - rest)
+        found = self.constant[..., None] + rising_in_numpy(self.up[..., None], x) - rest
+        return np.where(np.isnan(x), 0.0, found)
 
 
 @dataclass(frozen=True)
@@ -300,10 +300,14 @@ class MultivariateT:
             kinds = np.unique(there.T, axis=0)  # imports numpy.ma, which takes 6 ms
         for kind in kinds[kinds.any(axis=1)]:
             rows = np.flatnonzero((kind == there.T).all(axis=1)) if len(kinds) > 1 else slice(None)
-            root, constant, exponent, loc = self.root(tuple(np.flatnonzero(kind).tolist()))
-            lengths = root @ (x[kind][:, rows] - loc[..., None])
-            found[:, 0, rows] = constant + exponent * np.log1p((lengths**2).sum(axis=1))
+            found[:, 0, rows] = self.of_columns(tuple(np.flatnonzero(kind).tolist()), x[kind][:, rows])
         return found
+
+    def of_columns(self, columns: tuple[int, ...], x: np.ndarray) -> np.ndarray:
+        """Log density (classes, rows) of some of the columns (columns, rows), without a missing cell."""
+        root, constant, exponent, loc = self.root(columns)
+        lengths = root @ (x - loc[..., None])
+        return constant + exponent * np.log1p(np.square(lengths).sum(axis=1))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -433,8 +437,12 @@ class Scorer:
         if not self.densities:
             return of_tables
         density = np.concatenate([kind.log_density(numbers) for kind in self.densities], axis=1)
-        by_class = mixed(np.moveaxis(density, 0, -1), self.log_class_prob, self.share_of_feature)
-        return np.concatenate([of_tables, self.weight[:, None] * np.moveaxis(by_class, -1, 0)], axis=1)
+        return np.concatenate([of_tables, self.of_densities(density)], axis=1)
+
+    def of_densities(self, density: np.ndarray, **how: Any) -> np.ndarray:
+        """What features add whose log densities are given, both (classes, features, rows); `how` is for `mixed`."""
+        by_class = mixed(np.moveaxis(density, 0, -1), self.log_class_prob, self.share_of_feature, **how)
+        return self.weight[:, None] * np.moveaxis(by_class, -1, 0)
 
     def log_joint(self, codes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """Log joint density of rows and classes up to a number for each row, shape (rows, classes).
@@ -449,9 +457,9 @@ class Scorer:
             found[rows] = self.joined(self.contributions(codes[:, rows], numbers[:, rows]).sum(axis=1).T)
         return found
 
-    def joined(self, of_features: np.ndarray) -> np.ndarray:
-        """`log_joint` from the sum of the contributions of all features, shape (rows, classes)."""
-        joint = self.log_prior_of_rows + mixed(of_features, self.log_prior_of_rows, self.share)
+    def joined(self, of_features: np.ndarray, **how: Any) -> np.ndarray:
+        """`log_joint` from the sum of what all features add, shape (rows, classes); `how` is for `mixed`."""
+        joint = self.log_prior_of_rows + mixed(of_features, self.log_prior_of_rows, self.share, **how)
         return joint + log_correction(self.log_given, self.log_class_prob)
 
     @staticmethod

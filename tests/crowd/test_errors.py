@@ -35,7 +35,7 @@ FITS = [
     (SMALL.to_numpy(), {}, "no names: give a pandas, polars or pyarrow table"),
     (DASK.to_dask_array(lengths=True), {}, "the columns of the table have no names"),
     ("annotations.csv", {}, r"table is a .*: give a pandas, .* pandas.read_csv\(path\)"),
-    (pl.DataFrame(SMALL).lazy(), {}, r"table is a lazy frame: collect it first, table.collect\(\)"),
+    (pl.DataFrame(SMALL).lazy(), {}, r"table is a lazy table, whose rows are needed in memory: table.collect\(\)"),
     (pd.concat([SMALL, SMALL["item"]], axis=1), {}, "column 'item' occurs twice in table"),
     (WIDE, {}, r"item is 'item', which is the index of the table: give table.reset_index\(\)"),
     (WIDE.reset_index(), {}, r"annotator is 'annotator', .* one row for each annotation, as table.melt\(...\) makes"),

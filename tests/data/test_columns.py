@@ -410,7 +410,9 @@ TYPE_ERRORS = {
         lambda fitted: fitted.update(ONE.to_numpy(), "a"),
     ],
     "y is the text b'a': give a value for each row": [lambda fitted: nb.fit(MODEL, ONE, b"a")],
-    "lazy frame: collect it first": [lambda fitted: nb.choose_families(pl.from_pandas(FRAME).lazy(), "kind")],
+    "lazy table, whose rows are needed in memory: X.collect": [
+        lambda fitted: nb.choose_families(pl.from_pandas(FRAME).lazy(), "kind")
+    ],
 }
 CALLS = [(call, ValueError, words) for words, calls in ERRORS.items() for call in calls]
 CALLS += [(call, TypeError, words) for words, calls in TYPE_ERRORS.items() for call in calls]

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from scipy.special import betaln, gammaln
 
 import bayesnb as nb
+from bayesnb.data import schema, tables
 from bayesnb.data.read import LARGEST_TOTAL, as_table, check_weights
 from bayesnb.data.tables import SparseTable
 
@@ -22,6 +23,13 @@ NAMES = ["u", "v", "w"]
 ISLANDS = ["x", "y", "x", "z", "z", "x"]
 MASSES = [1.5, 2.5, 0.5, 4.0, 3.5, 1.0]
 SIZES = {"island": 3, "flag": 2}
+
+
+@pytest.fixture(params=[2000, 1], ids=["short", "long"])
+def length(request, monkeypatch):
+    """Tables of a few rows are read as short ones, cell by cell, and as long ones, encoded by their library."""
+    for module in (tables, schema):
+        monkeypatch.setattr(module, "FEW", request.param)
 
 
 def assert_same(one, other, X, other_X=None):
@@ -262,6 +270,7 @@ HOLED_TEXT = {
 }
 
 
+@pytest.mark.usefixtures("length")
 @pytest.mark.parametrize("make", (TEXT_TABLES | HOLED_TEXT).values(), ids=TEXT_TABLES | HOLED_TEXT)
 @pytest.mark.parametrize("column", [ISLANDS, ["x", None, "y", "z", None, "x"]], ids=["whole", "holed"])
 def test_text_means_the_same_in_every_table(make, column):
@@ -271,6 +280,7 @@ def test_text_means_the_same_in_every_table(make, column):
     np.testing.assert_allclose(posterior.predict_proba(make(["z"])), expected[3:4], rtol=1e-12)
 
 
+@pytest.mark.usefixtures("length")
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
@@ -298,6 +308,7 @@ def test_categories_of_any_type(values, kind):
     np.testing.assert_allclose(nb.fit(nb.Categorical(), frame, LABELS).predict_proba(frame), expected, rtol=1e-12)
 
 
+@pytest.mark.usefixtures("length")
 @pytest.mark.parametrize("other", [np.float64, np.int8, "Int64", "category", object], ids=str)
 def test_whole_numbers_as_categories_keep_their_identity_across_types(other):
     fitted = pd.DataFrame({"level": [1, 2, 3, 1, 2, 3]})
@@ -318,6 +329,39 @@ def test_whole_numbers_that_floats_do_not_hold_stay_apart_beside_a_missing_one(o
     assert nb.fit(nb.Bernoulli(), [[1], [0], [1], [0]], cells, nb.MAP()).classes.tolist() == numbers
 
 
+LONG_TEXT = {name: make for name, make in (TEXT_TABLES | HOLED_TEXT).items() if name.startswith(("pa", "po", "py"))}
+SOME = np.random.default_rng(0).choice(["x", "y", "z", None], 3000).tolist()
+MANY = [None, *(f"{number}, {'x' * (number % 40)}" for number in range(300))] * 9
+
+
+@pytest.mark.parametrize("make", LONG_TEXT.values(), ids=LONG_TEXT)
+@pytest.mark.parametrize("cells", [SOME, MANY], ids=["three values", "300 values"])
+def test_long_text_has_the_same_cells_in_all_rows_in_some_and_in_those_that_count(make, cells):
+    if cells is MANY and make is TEXT_TABLES["polars enum"]:
+        pytest.skip("its categories are x, y and z")
+    counts = np.arange(len(cells)) % 3 > 0
+    for table, expected in [
+        (as_table(make(cells)), cells),
+        (as_table(make(cells)).counting(counts), [c if yes else None for c, yes in zip(cells, counts, strict=True)]),
+    ]:
+        for rows in (slice(100, 2500), slice(None), slice(2, 5)):  # before all cells are read, and afterwards
+            found = table.categories(0, rows)
+            shown = [None if pd.isna(cell) else cell for cell in found.tolist()]
+            np.testing.assert_array_equal(np.array(shown, object), np.array(expected[rows], object))
+            assert isinstance(found, pd.Categorical) or rows == slice(2, 5)
+
+
+@pytest.mark.parametrize("make", [*map(TEXT_TABLES.get, ("pandas", "polars", "pyarrow"))])
+def test_long_text_is_counted_and_predicted_as_an_array_of_objects(make):
+    y, weight = np.arange(len(SOME)) // 7 % 3, np.arange(len(SOME)) % 4
+    new = ["w", *SOME[1:]]
+    found, expected = (
+        nb.fit(nb.Categorical(), of(SOME), y, sample_weight=weight) for of in (make, TEXT_TABLES["list"])
+    )
+    with pytest.warns(UserWarning, match="'w'"):
+        assert_same(found, expected, make(new), TEXT_TABLES["list"](new))
+
+
 MORE = ["z", "x", "y", "never"]
 DECLARED = {
     "pandas": lambda v: pd.DataFrame({"island": pd.Categorical(v, categories=MORE)}),
@@ -327,6 +371,7 @@ DECLARED = {
 }
 
 
+@pytest.mark.usefixtures("length")
 @pytest.mark.parametrize("make", DECLARED.values(), ids=DECLARED)
 def test_a_declared_category_that_no_row_has_keeps_its_prior_mass_and_its_place(make):
     expected = categorical_by_hand(ISLANDS, LABELS, [*ISLANDS, "never"], 4)
@@ -394,6 +439,7 @@ LABEL_KINDS = {
 }
 
 
+@pytest.mark.usefixtures("length")
 @pytest.mark.parametrize("y", LABEL_KINDS.values(), ids=LABEL_KINDS)
 def test_labels_of_any_type(y):
     frame = pd.DataFrame(ROWS, columns=NAMES)
@@ -545,6 +591,7 @@ def test_no_rows_to_predict(make):
     assert posterior.predict(make(frame[:0])).shape == (0,)
 
 
+@pytest.mark.usefixtures("length")
 @pytest.mark.parametrize("name", [name for name in TEXT_TABLES if name != "polars enum"])
 def test_an_unseen_category_warns_and_counts_as_missing(name):
     make = TEXT_TABLES[name]
@@ -568,6 +615,7 @@ GUESSED = {
 }
 
 
+@pytest.mark.usefixtures("length")
 @pytest.mark.parametrize("convert", [lambda f: f, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "pa"])
 def test_from_frame_guesses_families(convert):
     table = convert(pd.DataFrame({name: cells for name, (cells, _) in GUESSED.items()}))

@@ -4,6 +4,7 @@ The references were computed once with mpmath (mp.dps = 60) from the textbook fo
 same float64 inputs, and are stored with 17 digits.
 """
 
+import math
 import warnings
 
 import jax
@@ -15,6 +16,7 @@ from scipy import integrate, stats
 
 import bayesnb as nb
 from bayesnb.core.logarithms import log_negative_binomial, stirling_rest
+from bayesnb.families.statistics import Membership
 from bayesnb.families.words import log_dirichlet_multinomial
 
 STEPS = np.array([-1.2, -0.3, 0.4, 1.1])
@@ -139,6 +141,20 @@ def test_documents_with_concentrations_of_1e14():
     np.testing.assert_allclose(by_predictive, plain, rtol=0, atol=1e-6)
     np.testing.assert_allclose(evidence[:, 0], np.diag(plain), rtol=0, atol=1e-6)
     np.testing.assert_allclose((of_statistics + counted.log_base)[:, 0], np.diag(plain), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [np.array, scipy.sparse.csr_array, scipy.sparse.csc_array])
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("large", [4, 7e4, 1e9])
+def test_the_sum_of_log_coefficients_is_that_of_a_loop(make, weighted, large):
+    x = [[1, 0, large, 3], [255, 256, 257, 1], [0, 0, 0, 0], [1, 1, 1, 1], [2, large, 1, 0], [0, 0, 0, large], [0] * 4]
+    codes, weights = [0, 1, 0, 1, 1, 0, 1], [1.0, 0.5, 2.0, 1.0, 3.0, 1.5, 1.0] if weighted else [1.0] * 7
+    terms = {0: [], 1: []}
+    for row, code, weight in zip(x, codes, weights, strict=True):
+        terms[code] += [weight * math.lgamma(sum(row) + 1), *(-weight * math.lgamma(cell + 1) for cell in row)]
+    counted = nb.Multinomial().statistics(make(x), Membership.of(np.array(codes), np.array(weights), 2))
+    for code, own in terms.items():
+        assert counted.log_base[code, 0] == pytest.approx(math.fsum(own), abs=1e-13 * math.fsum(map(abs, own)))
 
 
 class TestRefusals:

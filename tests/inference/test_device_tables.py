@@ -13,8 +13,8 @@ from slow import cases_fast, names_fast
 
 import bayesnb as nb
 from bayesnb.core import device_arrays
+from bayesnb.data import elsewhere as rows_elsewhere
 from bayesnb.estimators import BernoulliNB, NaiveBayesClassifier
-from bayesnb.inference import sources
 from bayesnb.model import device_rows
 
 DEVICE = jax.devices("cpu")[-1]
@@ -399,7 +399,7 @@ def test_a_classifier_equals_that_of_the_host(kind):
 
 @pytest.mark.usefixtures("stays")
 def test_a_classifier_of_a_long_array_copies_a_sample(monkeypatch):
-    monkeypatch.setattr(sources, "SAMPLE", 300)
+    monkeypatch.setattr(rows_elsewhere, "SAMPLE", 300)
     found = NaiveBayesClassifier(feature_weights=None).fit(there(NORMAL), there(Y), there(1.0 + Y))
     np.testing.assert_array_equal(found.class_count_, [234, 466, 699])
     expected = nb.fit(found.posterior_.model.description, NORMAL, Y, sample_weight=1.0 + Y)

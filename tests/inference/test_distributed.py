@@ -22,11 +22,12 @@ import pytest
 from sklearn.base import clone
 
 import bayesnb as nb
+from bayesnb.data import dask_table
 from bayesnb.data import labels as data_labels
+from bayesnb.data.elsewhere import sample_elsewhere
 from bayesnb.estimators import GaussianNB, NaiveBayesClassifier
 from bayesnb.families.moments import Moments
 from bayesnb.inference import sources
-from bayesnb.inference.sources import sample_elsewhere
 from bayesnb.model.open_schema import OpenSchema
 
 CLASSES = ["a", "b", "c", "d"]
@@ -432,7 +433,7 @@ class TestSample:
 
     @pytest.mark.parametrize("weighted", [False, True])
     def test_weights_are_those_of_the_same_rows_in_memory(self, weighted, monkeypatch):
-        monkeypatch.setattr(sources, "SAMPLE", 150)
+        monkeypatch.setattr(dask_table, "SAMPLE", 150)
         posterior = nb.fit(MODEL, X, Y, sample_weight=WEIGHT if weighted else None)
         weight = partitioned(WEIGHT) if weighted else None
         rows, labels, weights = sample_elsewhere(partitioned(X), partitioned(Y), weight, 3)
@@ -453,7 +454,7 @@ class TestSample:
         assert (other.weights["mean"] != found.weights["mean"]).any()
 
     def test_each_row_is_drawn_as_often_and_once(self, monkeypatch):
-        monkeypatch.setattr(sources, "SAMPLE", 30)
+        monkeypatch.setattr(dask_table, "SAMPLE", 30)
         frame = partitioned(pd.DataFrame({"place": np.arange(100), "label": 0}), 3)
         with dask.config.set(scheduler="synchronous"):
             drawn = [sample_elsewhere(frame[["place"]], frame["label"], None, key)[0]["place"] for key in range(60)]
@@ -494,7 +495,7 @@ class TestSample:
             )
 
     def test_a_classifier_counts_all_rows_and_chooses_by_some(self, rng, monkeypatch):
-        monkeypatch.setattr(sources, "SAMPLE", 200)
+        monkeypatch.setattr(dask_table, "SAMPLE", 200)
         cells, labels = np.exp(rng.normal(size=(2000, 2))), rng.integers(0, 2, 2000)
         cells[7, 1] = -1.0  # not in the sample, so that its family cannot hold it
         blocks = da.from_array(cells, chunks=(300, 2)), da.from_array(labels, chunks=300)
@@ -509,7 +510,7 @@ class TestSample:
         np.testing.assert_allclose(found.posterior_.unweighted.log_joint(cells), in_memory.log_joint(cells), rtol=1e-9)
 
     def test_bins_of_an_estimator_are_those_of_all_rows(self, monkeypatch):
-        monkeypatch.setattr(sources, "SAMPLE", 60)
+        monkeypatch.setattr(dask_table, "SAMPLE", 60)
         frame = partitioned(X.assign(label=Y))
         found = NaiveBayesClassifier(BINS, feature_weights=None).fit(frame, "label")
         assert_same(found.posterior_, nb.fit(BINS, X, Y), X)
@@ -545,6 +546,53 @@ class TestBins:
         model, y = nb.NaiveBayes({"both": (family, ["c", "d"])}), list("abbaab")
         found = nb.fit_batches(model, [(rows[:2], y[:2]), (rows[2:4], y[2:4]), (rows[4:], y[4:])])
         assert_same(found, nb.fit(model, rows, y), rows)
+
+
+SIZES = X["size"].where(X.index != 200, 7)
+"""With a new category."""
+LATER = {
+    "frames": (MODEL, X.assign(size=SIZES), Y, WEIGHT, partitioned),
+    "categories": (MODEL, X.assign(island=X["island"].astype(KIND), size=SIZES), Y, None, partitioned),
+    "arrays": (BERNOULLI, FLAGS, LABELS, None, lambda data: None if data is None else da.from_array(data, chunks=7)),
+}
+
+
+class TestLaterRows:
+    @pytest.mark.parametrize("case", LATER)
+    def test_update_a_posterior_and_are_forgotten(self, case):
+        model, rows, labels, weight, parts = LATER[case]
+        posterior = nb.fit(model, rows[:150], labels[:150], classes=sorted({*labels}))
+        for method in ("update", "forget"):
+            found = getattr(posterior, method)(parts(rows), parts(labels), sample_weight=parts(weight))
+            posterior = getattr(posterior, method)(rows, labels, sample_weight=weight)
+            assert_same(found, posterior, rows)
+        if case == "frames":
+            by_name = partitioned(rows.assign(label=labels, weight=weight))
+            found = found.update(by_name, "label", sample_weight="weight")
+            assert_same(found, posterior.update(rows, labels, sample_weight=weight), rows)
+
+    def test_of_categories_that_dask_does_not_know(self):
+        rows = partitioned(X.assign(island=X["island"].astype(KIND)))
+        unknown = rows.assign(island=rows["island"].cat.as_unknown())
+        found, expected = nb.fit(MODEL, X, Y).update(unknown, partitioned(Y)), nb.fit(MODEL, X, Y).update(X, Y)
+        assert_same(found, expected, X)
+
+    @pytest.mark.parametrize("labelled", [False, True], ids=["no labels", "labels"])
+    def test_of_another_population_as_an_array(self, rng, labelled):
+        """What frames give is among the laws of lazy tables."""
+        moved = np.where(rng.random(FLAGS.shape) < 0.7, 1.0, FLAGS)
+        posterior, labels = nb.fit(nb.Bernoulli(), FLAGS, LABELS), LABELS if labelled else None
+        parts = da.from_array(moved, chunks=(13, 6)), da.from_array(LABELS, chunks=13) if labelled else None
+        for compare in (nb.drift, nb.estimate_class_probs):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found, expected = compare(posterior, *parts), compare(posterior, moved, labels)
+            pd.testing.assert_frame_equal(found.table, expected.table, rtol=1e-9)
+
+    @pytest.mark.filterwarnings("ignore:another family may suit")
+    def test_choose_a_model(self):
+        assert nb.NaiveBayes.from_frame(partitioned(X), partitioned(Y)) == nb.NaiveBayes.from_frame(X, Y)
+        assert nb.NaiveBayes.from_frame(partitioned(X)) == nb.NaiveBayes.from_frame(X)
 
 
 class TestPrediction:
@@ -605,7 +653,7 @@ UNREAD = FRAME.map_partitions(never, meta=X.iloc[:0])
 EXACT = nb.fit(MODEL, X, Y)
 REFUSED = [
     (lambda: nb.fit(MODEL, FRAME, Y), "X is a Dask DataFrame and y a Series"),
-    (lambda: nb.fit(MODEL, FRAME, None), "y a NoneType"),
+    (lambda: nb.fit(MODEL, FRAME, None), "y is None, and X is a DataFrame, whose rows are not in memory: name"),
     (lambda: nb.fit(MODEL, X, Y_PARTS), r"y is a Dask Series and X a DataFrame.*y.compute\(\)"),
     (lambda: nb.fit(MODEL, FRAME, Y_PARTS, sample_weight=WEIGHT), "sample_weight a Series"),
     (lambda: nb.fit(MODEL, FRAME, dask.delayed(Y)), "y a Delayed"),
@@ -626,7 +674,7 @@ REFUSED = [
     (lambda: nb.fit(MARKS, UNREAD, Y_PARTS, classes=CLASSES), "no closed-form"),
     (lambda: nb.fit(MARKS, UNREAD, Y_PARTS, nb.NUTS), "give an instance"),
     (lambda: EXACT.predict(FRAME.drop(columns="mass")), "column 'mass' is missing"),
-    (lambda: EXACT.update(FRAME, Y_PARTS), "Dask collection.*compute"),
+    (lambda: EXACT.update(FRAME, SHIFTED), "divisions|partition"),
     (lambda: EXACT.proba_draws(ONES), "Dask collection.*compute"),
     (lambda: nb.loo(EXACT, FRAME, Y_PARTS), "Dask collection.*compute"),
     (lambda: NaiveBayesClassifier(unlabelled="a").fit(FRAME, Y_PARTS), "classes holds 'a', which marks rows without"),

@@ -16,13 +16,14 @@ from polars.io.plugins import register_io_source
 
 import bayesnb as nb
 from bayesnb.core.deferred import leaves
-from bayesnb.data import lazy_table
+from bayesnb.data import dask_table, lazy_table
+from bayesnb.data.elsewhere import sample_elsewhere
 from bayesnb.estimators import NaiveBayesClassifier
-from bayesnb.inference import batches, sources
-from bayesnb.inference import fit as fit_module
+from bayesnb.inference import batches
 
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # of Ibis
 EVERY_ENGINE = [*ENGINES, *(pytest.param(engine, marks=pytest.mark.slow) for engine in SLOW_ENGINES)]
+WITH_DASK = [*ENGINES, "dask"]
 ONE_ENGINE = ["duckdb", pytest.param("polars", marks=pytest.mark.slow)]
 """For what follows from the laws above, and takes long."""
 ROWS = 160
@@ -232,7 +233,7 @@ def test_later_rows_update_a_posterior(mixed, engine):
     require_equal(mine.problem, expected.problem)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", WITH_DASK)
 def test_values_that_a_bound_model_does_not_know_are_counted_as_missing(engine):
     first, later = small(), small(t=["a", "c", "c", None], x=[1.0, -2.0, 4.0, 8.0])
     model = nb.NaiveBayes({"x": nb.LogNormal(), "t": nb.Categorical()}, outside_is_missing=["x"])
@@ -248,7 +249,7 @@ def test_values_that_a_bound_model_does_not_know_are_counted_as_missing(engine):
     assert "1 in column 'x', such as -2, which is not a positive number (LogNormal)" in told[0][0]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", WITH_DASK)
 def test_rows_of_weight_zero_show_no_category_but_a_class(engine):
     frame = small(t=["a", "b", "b", "c"], label=["u", "v", "u", "w"])
     posterior = nb.fit(NUMBERS, lazily(frame, engine), "label", sample_weight="w")
@@ -258,8 +259,17 @@ def test_rows_of_weight_zero_show_no_category_but_a_class(engine):
     np.testing.assert_array_equal(bound.predict_proba(frame[:3]), posterior.predict_proba(frame[:3]))
 
 
+@pytest.mark.parametrize("engine", EVERY_ENGINE)
+def test_equal_cells_have_no_spread_after_an_update(engine):
+    x, y = np.linspace(0.1, 3.0, 30), ["a", "b"] * 20
+    frame = pl.DataFrame({str(k): np.full(40, cell) for k, cell in enumerate(x)})
+    posterior = nb.fit(nb.LogNormal(), frame, y)
+    found = posterior.update(lazily(frame.with_columns(label=pl.Series(y)), engine), "label")
+    np.testing.assert_allclose(found.predict_proba(frame), posterior.update(frame, y).predict_proba(frame), rtol=1e-9)
+
+
 @pytest.mark.parametrize("labels", [None, "species"], ids=["no labels", "labels"])
-@pytest.mark.parametrize("engine", ONE_ENGINE)
+@pytest.mark.parametrize("engine", [*ONE_ENGINE, "dask"])
 @pytest.mark.filterwarnings("ignore:column 'island'", "ignore:The rows do not look like rows of the fit")
 def test_rows_of_another_population(engine, labels):
     X, y = nb.datasets.penguins()
@@ -272,7 +282,7 @@ def test_rows_of_another_population(engine, labels):
     pd.testing.assert_frame_equal(found.table, expected.table, rtol=1e-9)
 
 
-@pytest.mark.parametrize("engine", ONE_ENGINE)
+@pytest.mark.parametrize("engine", [*ONE_ENGINE, "dask"])
 def test_rows_are_sampled_where_they_are_needed(engine):
     X, y = nb.datasets.penguins()
     frame = pl.from_pandas(X.assign(species=y, weight=np.arange(len(X)) % 3 + 1.0))
@@ -293,13 +303,18 @@ def test_rows_are_sampled_where_they_are_needed(engine):
     np.testing.assert_allclose(*(each.predict_proba(rows) for each in later), rtol=1e-9)
 
 
-@pytest.mark.parametrize("engine", EVERY_ENGINE)
+def patch_sample(monkeypatch, size):
+    for module in (lazy_table, dask_table):
+        monkeypatch.setattr(module, "SAMPLE", size)
+
+
+@pytest.mark.parametrize("engine", [*EVERY_ENGINE, "dask"])
 def test_a_sample_has_rows_of_every_class(engine, monkeypatch):
-    monkeypatch.setattr(lazy_table, "SAMPLE", 300)
+    patch_sample(monkeypatch, 300)
     rng = np.random.default_rng(0)
     labels = np.where(np.arange(5000) == 4321, "rare", rng.choice(["a", "b"], 5000))
     frame = pl.DataFrame({"x": rng.normal(size=5000), "row": np.arange(5000), "label": labels})
-    table, y, _ = lazy_table.sample_lazy(lazily(frame, engine), "label")
+    table, y, _ = sample_elsewhere(lazily(frame, engine), "label", None, 0)
     x, row = (np.asarray(table[name]) for name in ("x", "row"))
     assert {*y.tolist()} == {"a", "b", "rare"}
     assert len({*row.tolist()}) == len(row) == len(y) == pytest.approx(301, abs=1 if engine in ENGINES else 60)
@@ -311,11 +326,11 @@ def test_a_sample_has_rows_of_every_class(engine, monkeypatch):
     assert row.max() > 4800
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", WITH_DASK)
 def test_a_seed_repeats_a_sample(engine, monkeypatch):
-    monkeypatch.setattr(lazy_table, "SAMPLE", 50)
+    patch_sample(monkeypatch, 50)
     lazy = lazily(pl.DataFrame({"x": np.arange(5000.0), "label": np.arange(5000) % 2}), engine)
-    samples = [lazy_table.sample_lazy(lazy, "label", seed=seed)[0] for seed in (1, 1, 2)]
+    samples = [sample_elsewhere(lazy, "label", None, seed)[0] for seed in (1, 1, 2)]
     one, same, other = (sorted(frame["x"].to_numpy()) for frame in samples)
     assert one == same != other
 
@@ -376,7 +391,7 @@ def test_readings_and_numbers_in_text_are_those_of_memory(engine):
         {
             "day": days,
             "written": [f"{d.day:02d}.{d.month:02d}.{d.year}" for d in days[::-1].tolist()],
-            "share": [f"{x:.2f}%" for x in rng.normal(40.0 + 10 * first, 10.0)],
+            "share": [f"{x:.2f}%" if x > 36 else "?" for x in rng.normal(40.0 + 10 * first, 10.0)],
             "gaps": np.where(rng.random(200) < 0.2 + 0.4 * first, np.nan, rng.normal(size=200)),
             "label": np.where(first, "a", "b"),
         }
@@ -384,7 +399,7 @@ def test_readings_and_numbers_in_text_are_those_of_memory(engine):
     mine = NaiveBayesClassifier().fit(lazily(frame, engine), "label")
     rows = frame.drop("label")
     expected = NaiveBayesClassifier().fit(rows, frame["label"].to_numpy())
-    assert {"day month", "written day", "share", "gaps is missing"} <= {*mine.model_.features}
+    assert {"day month", "written day", "share", "share is missing", "gaps is missing"} <= {*mine.model_.features}
     np.testing.assert_allclose(mine.predict_proba(rows), expected.predict_proba(rows), rtol=1e-9)
 
 
@@ -393,7 +408,7 @@ def test_classes_that_a_sample_lacks_are_named(monkeypatch):
     monkeypatch.setattr(lazy_table, "MOST_ADDED", 3)
     frame = pl.DataFrame({"x": np.arange(100.0), "label": np.arange(100) // 2})
     with pytest.warns(UserWarning, match="a sample of 10 rows of X has no row of 4. classes, such as"):
-        _, y, _ = lazy_table.sample_lazy(frame.lazy(), "label")
+        _, y, _ = sample_elsewhere(frame.lazy(), "label", None, 0)
     assert len(y) == 16
 
 
@@ -406,30 +421,6 @@ def test_bins_of_a_sample_are_those_of_a_fit_that_is_given_them(engine, monkeypa
     mine, in_memory = (fitted(nb.PolyaTree(), frame, False, each).problem for each in (engine, None))
     assert mine.model.families[0].edges != in_memory.model.families[0].edges
     require_equal(mine, replace(nb.fit(mine.model, frame.drop("weight"), "label", Counted()), growing=True))
-
-
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-@pytest.mark.filterwarnings("ignore:.* rows lack a cell")
-def test_a_long_frame_of_text_is_counted_as_a_lazy_table(mixed, weighted, monkeypatch):
-    features = {name: family for name, family in MIXED.features.items() if name not in ("trees", "bins")}
-    model = nb.NaiveBayes(features)
-    expected = fitted(model, mixed, weighted, None, Counted())
-    monkeypatch.setattr(sources, "LONG", 10)
-    monkeypatch.setattr(fit_module, "read_for", None)  # the host reads nothing
-    require_equal(fitted(model, mixed, weighted, None, Counted()), expected)
-
-
-def test_the_host_tells_what_is_wrong_in_a_long_frame(monkeypatch):
-    monkeypatch.setattr(sources, "LONG", 2)
-    with pytest.raises(ValueError, match="column 'x', row 1: inf is not"):
-        nb.fit(NUMBERS, small(x=[1.0, np.inf, 2.0, 3.0]), "label")
-    with pytest.raises(ValueError, match=r"row. ha.* none"):
-        nb.fit(NUMBERS, small(label=["u", None, None, "v"]), "label")
-    with pytest.raises(ValueError, match="sample_weight of row 1 is -2"):
-        nb.fit(NUMBERS, small(), "label", sample_weight=[1.0, -2.0, 1.0, 1.0])
-    tolerant = nb.NaiveBayes({"x": nb.LogNormal(), "t": nb.Categorical()}, outside_is_missing=["x"])
-    with pytest.raises(ValueError, match="column 'x', row 1: -2 is not a positive number"):
-        nb.fit(tolerant, small(x=[1.0, -2.0, 2.0, 3.0]), "label")
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
@@ -497,7 +488,12 @@ NUMBERS = nb.NaiveBayes({"x": nb.Gaussian(), "t": nb.Categorical()})
 BAD = {
     "no such label": ((NUMBERS, small(), "lable"), {}, ValueError, "y is 'lable', which is not a column of X.*'label'"),
     "labels apart": ((NUMBERS, small(), ["u"] * 4), {}, TypeError, "y a list: give the name of its column"),
-    "no labels": ((NUMBERS, small(), None), {}, ValueError, "y is None, and X is a lazy table: name the column"),
+    "no labels": (
+        (NUMBERS, small(), None),
+        {},
+        ValueError,
+        "y is None, and X is a .*, whose rows are not in memory: name the column",
+    ),
     "label is a feature": ((NUMBERS, small(), "t"), {}, ValueError, "'t' holds the labels, and the model has it"),
     "no such column": ((nb.NaiveBayes({"z": nb.Gaussian()}), small(), "label"), {}, ValueError, "column 'z' is not in"),
     "no such weight": ((NUMBERS, small(), "label"), {"sample_weight": "v"}, ValueError, "'v', which is not a column"),
@@ -527,6 +523,8 @@ BAD = {
         ValueError,
         "y holds the label 'v', which is not among the classes",
     ),
+    "no column": ((NUMBERS, small().select("label"), "label"), {}, ValueError, "X has no column beside 'label': give"),
+    "a name for all columns": ((NUMBERS, small().rename({"x": "*"}), "label"), {}, ValueError, r"column '\*': engines"),
     "no rows": ((NUMBERS, small().head(0), "label"), {}, ValueError, "X has no rows"),
     "text in a number": (
         (nb.NaiveBayes({"t": nb.Gaussian()}), small(), "label"),
@@ -576,6 +574,14 @@ def test_bad_input_is_named(bad, engine):
     assert not re.search(r"row \d", str(raised.value))
 
 
+@pytest.mark.parametrize("engine", ONE_ENGINE)
+def test_errors_of_a_comparison_name_no_rows(engine):
+    posterior = nb.fit(NUMBERS, small(), "label")
+    with pytest.raises(TypeError, match="column 'x' holds text") as raised:
+        nb.drift(posterior, lazily(small(x=["a", "b", "a", "b"]), engine))
+    assert not re.search(r"row \d", str(raised.value))
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("family", [nb.Geometric(), nb.Poisson()], ids=repr)
 def test_large_counts_are_told(family, engine):
@@ -595,3 +601,26 @@ def test_a_query_that_fails_is_named(engine, tmp_path):
         path.unlink()
     with pytest.raises(ValueError, match=f"{engine} cannot compute .* of X: "):
         nb.fit(NUMBERS, lazy, "label")
+
+
+CALLS = {"polars": "collect", "duckdb": "df", "ibis": "to_pyarrow", "pyspark": "toArrow"}
+
+
+@pytest.mark.parametrize("engine", EVERY_ENGINE)
+def test_what_needs_rows_names_the_call_that_gives_them(engine):
+    lazy = lazily(small(), engine)
+    classifier = NaiveBayesClassifier(NUMBERS, feature_weights=None).fit(lazy, "label")
+    in_memory = getattr(lazy, CALLS[engine])()
+    assert len(in_memory) == len(small())
+    calls = [
+        lambda: nb.loo(classifier.posterior_, lazy, "label"),
+        lambda: classifier.partial_fit(lazy, "label"),
+        lambda: classifier.forget(lazy, "label"),
+        lambda: classifier.score(lazy, "label"),
+        lambda: classifier.explain(lazy),
+        lambda: classifier.predict_set(lazy),
+        lambda: classifier.predict_log_proba(lazy),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=rf"in memory.*X\.{CALLS[engine]}\(\)"):
+            call()

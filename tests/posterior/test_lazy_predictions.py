@@ -1,5 +1,7 @@
 """Predictions of lazy tables are those in memory, for every family, kind of posterior and engine."""
 
+import re
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import dask.array as da
@@ -14,6 +16,8 @@ from lazy_engines import ENGINES, SLOW_ENGINES, lazily
 from posterior.test_flat import OF_VALUES, WITHOUT, mixed_table, weighted
 
 import bayesnb as nb
+from bayesnb.core.number_form import NumberForm
+from bayesnb.core.recipes import ISO
 from bayesnb.data.derived import DerivedColumn
 from bayesnb.estimators import BernoulliNB, GaussianNB, NaiveBayesClassifier
 from bayesnb.inference.fit import read_table
@@ -37,10 +41,10 @@ def in_polars(X):
 
 def collected(table):
     """A lazy table of any engine in memory."""
-    for method in ("collect", "pl", "to_polars"):
+    for method in ("collect", "pl"):
         if hasattr(table, method) and not type(table).__module__.startswith("pyspark"):
             return getattr(table, method)()
-    return pl.from_arrow(table.toArrow())
+    return pl.from_arrow(table.toArrow() if hasattr(table, "toArrow") else table.to_pyarrow())
 
 
 def proba_of(predictor, frame, engine):
@@ -144,6 +148,101 @@ def test_every_part_of_a_date(engine):
             assert_as_in_memory(described({f"day {part}": (nb.Gaussian(), [column])}, table, y), table, engine)
 
 
+# --------------------------------------------------------------------------------------------------
+# Text that the fit read as numbers and dates
+# --------------------------------------------------------------------------------------------------
+
+FORMS_OF_NUMBERS = [NumberForm(decimal, unit) for decimal in ".," for unit in ("", "%", "$", "€")]
+
+
+def numbers_in_text(rng, number):
+    """Numbers in every form, and texts that are nearly numbers or none."""
+    texts = []
+    for _ in range(number):
+        groups = [str(rng.integers(0, 999)), *(f"{k:0{rng.choice([1, 3, 3, 3])}}" for k in rng.integers(0, 999, 2))]
+        digits = rng.choice([*",.' \u2019\u00a0\u202f"]).join(groups[: rng.integers(1, 4)])
+        before = rng.choice(["", "", "", "$", "-", "- ", "\u2212", "+\t$", "€ -", "x"])
+        after = rng.choice(["", ".5", ",25", ".", "e3", ",1E-2", ".5e+1"])
+        texts.append(before + digits + after + rng.choice(["", "", "", "%", " %", "$", " €", "%%"]))
+    spaced = [f"{rng.choice(['', ' ', chr(0x3000)])}{text}{rng.choice(['', '\n', ' \t'])}" for text in texts[::3]]
+    return [*texts, *spaced, "", " ", "-", ".", "e5", "1e5", ".5", "+.5", "007", "1,2,3", "nan", "inf", None]
+
+
+@pytest.mark.filterwarnings("ignore:.*count as missing")
+@pytest.mark.parametrize("engine", EVERY_ENGINE)
+@pytest.mark.parametrize("form", FORMS_OF_NUMBERS, ids=lambda form: form.decimal + form.unit)
+def test_numbers_in_text(form, engine):
+    features = {"x": nb.Gaussian(), "x is missing": (nb.Bernoulli(), [DerivedColumn("x is missing", "x", "missing")])}
+    model = nb.NaiveBayes(features, number_forms={"x": form})
+    numbers, y = pl.DataFrame({"x": [300.0, 2e5, 500.0, None, 1e5, 800.0]}), ["a", "b"] * 3
+    posterior = nb.Exact().fit(read_table(model, numbers, y), key=0)
+    rows = pl.DataFrame({"x": numbers_in_text(np.random.default_rng(0), 300)})
+    assert len({*posterior.predict_proba(rows)[:, 0].tolist()}) > 20
+    assert_as_in_memory(posterior, rows, engine)
+    assert_as_in_memory(posterior, numbers, engine)
+
+
+def dates_in_text(rng, form, number):
+    """Dates in a form, and texts that are nearly such dates or none."""
+    texts = []
+    for seconds in rng.integers(-(2**31), 2**32, number).tolist():
+        moment = datetime(1970, 1, 1) + timedelta(seconds=seconds)
+        text = moment.isoformat(rng.choice(["T", " ", "_"])) if form == ISO else moment.strftime(form)
+        if form == ISO:
+            ends = ["", ".5", ",123456789", "Z", "+05:30", ".25-1100"]
+            text = [
+                text[:10],
+                text[:13] + rng.choice(["", "-11:00"]),
+                text[:16],
+                text + rng.choice(ends),
+                text.replace("-", ""),
+            ][rng.integers(5)]
+        text = re.sub(r"\b0(?=\d\b)", rng.choice(["0", "", " "]), text) if form != ISO else text
+        if rng.random() < 0.2:
+            text = rng.choice([text.upper(), text.lower(), text.replace(" ", "\t "), f" {text}\n", f"{text} x"])
+        if rng.random() < 0.4:
+            at = rng.integers(min(len(text), 8))
+            text = text[:at] + rng.choice([*"0123456789-/ ."]) + text[at + 1 :]
+        texts.append(text)
+    days = [f"{year}-{day}" for year in ("1900", "2000", "2023", "2024", "0000") for day in ("02-29", "04-31", "12-31")]
+    if form != ISO:
+        named = {"02": "Feb", "04": "Apr", "12": "Dec"}
+        parts = [day.split("-") for day in days]
+        days = [
+            form.replace("%Y", y).replace("%y", y[2:]).replace("%m", m).replace("%d", d).replace("%b", named[m])
+            for y, m, d in parts
+        ]
+        days = [day.replace("%H", "23").replace("%I", "12").replace("%M", "5").replace("%S", "59") for day in days]
+        days = [day.replace("%p", "pm") for day in days]
+    return [*texts, *days, "", "20240506", "2024", "today", None]
+
+
+SHOWN_FORMS = [
+    ISO,
+    "%Y/%m/%d",
+    "%d/%m/%Y %H:%M",
+    "%m-%d-%Y %I:%M %p",
+    "%d.%m.%y %H:%M:%S",
+    "%d-%b-%y",
+    "%B %d, %Y %H:%M",
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*count as missing")
+@pytest.mark.parametrize("engine", EVERY_ENGINE)
+@pytest.mark.parametrize("form", SHOWN_FORMS)
+def test_dates_in_text(form, engine):
+    rows = pl.DataFrame({"day": dates_in_text(np.random.default_rng(0), form, 300)})
+    features = {}
+    for part in ("day", "month", "weekday", "hour"):
+        column = DerivedColumn(f"day {part}", "day", "date", (("form", form), ("part", part)))
+        features[column.name] = (nb.Gaussian(), [column])
+    y = np.random.default_rng(1).choice(["a", "b"], len(rows))
+    posterior = described(features, rows, y)
+    assert len({*posterior.predict_proba(rows)[:, 0].tolist()}) > 100
+    assert_as_in_memory(posterior, rows, engine)
+
+
 NUMBERS = {
     "small": [1.0, np.nan, None, -3.5, 40.0, 2.0, 2.0, 2.0, 2.0, 2.0],
     "wait": [0.0, 2.0, None, np.nan, 5.0, -1.0, np.inf, 3.0, 1.0, 0.0],
@@ -225,6 +324,39 @@ def test_categories_of_exact_numbers(values, engine):
     X = pl.DataFrame({"u": values.gather([0, 0, 1, 2, 2, 2])})
     posterior = nb.fit(nb.Categorical(), X, ["p", "p", "q", "q", "q", "p"])
     assert_as_in_memory(posterior, pl.DataFrame({"u": values}), engine)
+
+
+@pytest.mark.filterwarnings("ignore:.*not seen in training")
+@pytest.mark.parametrize("engine", EVERY_ENGINE)
+def test_days_as_categories(engine):
+    days = pl.Series([datetime(2024, 2, day).date() for day in (1, 28, 29)] + [None])
+    X = pl.DataFrame({"day": days.gather([0, 0, 1, 2, 2, 1])})
+    posterior = nb.fit(nb.Categorical(), X, ["p", "p", "q", "q", "q", "p"])
+    rows = pl.DataFrame({"day": [*days, datetime(1999, 12, 31).date()]})
+    assert_as_in_memory(posterior, rows, engine)
+    with pytest.raises(TypeError, match=r"column 'day' holds Datetime.*by text, numbers or days alone"):
+        posterior.predict_proba(lazily(rows.cast(pl.Datetime), engine))
+    of_times = nb.fit(nb.Categorical(), X.cast(pl.Datetime), ["p", "p", "q", "q", "q", "p"])
+    with pytest.raises(TypeError, match="column 'day' holds Date, and its categories in the fit are of another type"):
+        of_times.predict_proba(lazily(rows, engine))
+
+
+@pytest.mark.parametrize("engine", EVERY_ENGINE)
+def test_columns_without_a_type_are_missing(engine):
+    rng, y = np.random.default_rng(3), ["a", "b"] * 30
+    days = [datetime(2024, 1, day % 28 + 1) for day in range(60)]
+    X = pl.DataFrame({"number": rng.normal(size=60), "text": rng.choice(["u", "v"], 60), "day": days})
+    X = X.with_columns(other=pl.col("text"), code=pl.col("text").eq("u"), written=pl.lit("5%"))
+    features = {"number": nb.Gaussian(), "text": nb.Categorical(), "code": nb.Bernoulli(), "written": nb.Gaussian()}
+    features["other"] = nb.Categorical(other=True)
+    for name, recipe, settings in (("number", "missing", ()), ("day", "date", (("form", None), ("part", "month")))):
+        features[recipe] = (
+            nb.Bernoulli() if settings == () else nb.Gaussian(),
+            [DerivedColumn(recipe, name, recipe, settings)],
+        )
+    model = nb.NaiveBayes(features, number_forms={"written": NumberForm(".", "%")})
+    posterior = nb.Exact().fit(read_table(model, X, y), key=0)
+    assert_as_in_memory(posterior, X.clear(n=3).select(pl.all().cast(pl.Null)), engine)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -328,11 +460,12 @@ WRONG = {
     "numbers in text": (lambda X: X.with_columns(colour=pl.lit(3)), r"column 'colour' holds Int.*such as 'blue': conv"),
     "dates in text": (
         lambda X: X.with_columns(colour=pl.col("day")),
-        r"column 'colour' holds Date.*, and categories are .* by text or numbers alone: convert the column to text",
+        r"column 'colour' holds Datetime.*, and categories are .* by text, numbers or days alone: convert the column",
     ),
-    "text in dates": (
-        lambda X: X.with_columns(day=pl.lit("2024-05-06")),
-        "column 'day' holds String, and the fit",
+    "numbers in dates": (lambda X: X.with_columns(day=pl.lit(3)), "column 'day' holds Int.*, and the fit read dates"),
+    "a name is a pattern": (
+        lambda X: X.with_columns(pl.lit(1).alias("^s.*$")),
+        r"column '\^s\.\*\$': engines take",
     ),
     "a name is taken": (lambda X: X.with_columns(proba_b=pl.lit(1)), r"X has a column 'proba_b' already"),
 }
@@ -366,7 +499,7 @@ def test_what_a_lazy_table_cannot_have(posteriors, changed):
     with pytest.raises(ValueError, match="predict_proba of a lazy table needs the flat form of a posterior: draws"):
         posteriors["sampled"].predict_proba(lazy)
     for method in ("log_joint", "predict_log_proba"):
-        with pytest.raises(TypeError, match=f"{method} takes rows in memory: collect the lazy table first"):
+        with pytest.raises(TypeError, match=rf"{method} takes rows in memory, X.(collect|df)\(\)"):
             getattr(gaussian, method)(table)
     with pytest.raises(TypeError, match="takes no 'confidence': take predict_proba"):
         gaussian.predict(table, confidence=0.9)
