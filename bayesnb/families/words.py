@@ -253,7 +253,6 @@ class WordFamily(JointFamily):
 
 
 @pytree
-@dataclass(frozen=True)
 class Multinomial(WordFamily, DirichletFamily):
     r"""Rows of counts (words of a document) given their total; :math:`\theta_c \sim \mathrm{Dirichlet}(\alpha)`.
 
@@ -369,7 +368,6 @@ class Multinomial(WordFamily, DirichletFamily):
 
 
 @pytree
-@dataclass(frozen=True)
 class Annotations(JointFamily, DirichletFamily):
     r"""Counts of the labels that annotators give to an item; :math:`\theta_{cj} \sim \mathrm{Dirichlet}(\alpha_{cj})`.
 
