@@ -24,7 +24,13 @@ from bayesnb.cli.csv_tables import (
     rows_with_label,
     without_unnamed,
 )
-from bayesnb.cli.parquet_tables import is_parquet, labelled_sample, opened_parquet, write_predictions
+from bayesnb.cli.parquet_tables import (
+    is_parquet,
+    labelled_sample,
+    opened_parquet,
+    parquet_files,
+    write_predictions,
+)
 from bayesnb.core.checking import listed, proportion
 from bayesnb.core.printing import DataTable, Paragraph, as_text, counted, width
 from bayesnb.core.sealed_files import replace_file
@@ -49,9 +55,10 @@ from bayesnb.selection.weighing import exact_or_given, weighted_or_plain
 def _refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
     """Raise ValueError rather than write to a file that is read, also as the standard input."""
     for given in inputs:
-        path = Path("/dev/stdin" if given == "-" else given)
-        if out is not None and out.is_file() and path.exists() and out.samefile(path):
-            raise ValueError(f"--out {str(out)!r} is the input {str(given)!r}, which would be lost: give another file")
+        for path in parquet_files(given) if is_parquet(given) else [Path("/dev/stdin" if given == "-" else given)]:
+            if out is not None and out.is_file() and path.exists() and out.samefile(path):
+                lost = f"--out {str(out)!r} is the input {str(given)!r}, which would be lost"
+                raise ValueError(f"{lost}: give another file")
 
 
 def _write(out: Path, write: Callable[[Path], Any]) -> Any:
@@ -147,9 +154,10 @@ def _fit_exactly(
         at random, and of other tables all.
     """
     drop, categorical, given = drop or [], categorical or [], None
-    if is_parquet(table):
-        lazy, named, labels = labelled_sample(opened_parquet(table, _of_csv(how)), target)
-        features, given = named.drop(columns=drop, errors="ignore"), (lazy, target)
+    if is_parquet(table) and not to_sample:
+        lazy, named = labelled_sample(opened_parquet(table, _of_csv(how)), target)
+        features, labels = rows_with_label(named, target, drop)
+        given = lazy, target
     else:
         named = without_unnamed(read_csv(table, text=[target], label=target, **how), [target, *drop, *categorical])
         features, labels = rows_with_label(named, target, drop)

@@ -10,14 +10,14 @@ import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from functools import cache, partial, wraps
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
 from threading import RLock
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, dataclass_transform
 
 import numpy as np
 import scipy.special
@@ -220,14 +220,21 @@ _new: list[type] = []
 _telling = RLock()
 
 
-def pytree(kind: Any = None, *, data_fields: Sequence[str] = (), meta_fields: Sequence[str] = ()) -> Any:
-    """`jax.tree_util.register_dataclass`, as soon as JAX is imported."""
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def pytree(kind: Any = None, *, first: Sequence[str] = ()) -> Any:
+    """A frozen dataclass that `jax.tree_util.register_dataclass` gets as soon as JAX is imported.
+
+    Parameters
+    ----------
+    first : sequence of str, optional
+        Fields whose arrays come before those of the others.
+    """
     if kind is None:
-        return partial(pytree, data_fields=data_fields, meta_fields=meta_fields)
-    if not data_fields:
-        meta_fields = [field.name for field in fields(kind) if field.metadata.get("static")]
-        data_fields = [field.name for field in fields(kind) if field.name not in meta_fields]
-    _names[kind] = data_fields, meta_fields
+        return partial(pytree, first=first)
+    kind = dataclass(frozen=True)(kind)
+    meta_fields = [each.name for each in fields(kind) if each.metadata.get("static")]
+    data_fields = [each.name for each in fields(kind) if each.name not in (*first, *meta_fields)]
+    _names[kind] = [*first, *data_fields], meta_fields
     _new.append(kind)
     _tell_jax()
     return kind

@@ -1,7 +1,7 @@
 """Categorical columns of which some depend on each other, as a tree does: the average over all trees."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,7 +29,6 @@ def _starts(sizes: Sequence[int]) -> np.ndarray:
 
 
 @pytree
-@dataclass(frozen=True)
 class _PairCounts(Statistics):
     """Weight of the rows that hold each pair of values.
 
@@ -62,7 +61,6 @@ GRAPH_CELLS = 2**19
 
 
 @pytree
-@dataclass(frozen=True)
 class AllTrees(JointCategories):
     r"""Columns of categories that depend on each other along a tree, averaged over all trees exactly.
 

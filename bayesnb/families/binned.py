@@ -1,7 +1,7 @@
 """Real numbers of any shape, in bins: histograms, and trees in which classes share what they have in common."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, partial
 from typing import Any, ClassVar, Self
 
@@ -21,7 +21,6 @@ from bayesnb.families.statistics import Counts
 
 
 @pytree
-@dataclass(frozen=True)
 class Histogram(DirichletFamily, BinnedFamily):
     r"""Columns of real numbers, uniform within bins; the bins' probabilities have a Dirichlet prior.
 
@@ -317,13 +316,8 @@ def draw_tree_cells(tree: Any, rng: np.random.Generator, shape: tuple[int, ...])
 # --------------------------------------------------------------------------------------------------
 
 
-@partial(
-    # The counts come first, because the package reads the shape of the parameters off a family's first array.
-    pytree,
-    data_fields=["counts", "pooled", "split"],
-    meta_fields=["edges", "step", "from_zero", "together"],
-)
-@dataclass(frozen=True)
+# The package reads the shape of the parameters off a family's first array.
+@pytree(first=["counts", "pooled"])
 class PolyaTree(BinnedFamily):
     r"""Columns of real numbers of any shape, in cells whose probabilities differ by class only where the data say so.
 

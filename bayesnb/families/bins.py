@@ -430,7 +430,6 @@ def _equal_edges(first: float, last: float, step: float, num_bins: int) -> tuple
 
 
 @pytree
-@dataclass(frozen=True)
 class BinnedFamily(ConjugateFamily):
     """Which part of the real line holds a cell is a category; within the part, all classes have one density.
 

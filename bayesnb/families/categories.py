@@ -222,7 +222,6 @@ class TableFamily(ConjugateFamily):
 
 
 @pytree
-@dataclass(frozen=True)
 class Bernoulli(BetaFamily, TableFamily):
     r"""Columns of zeros and ones (or booleans); :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
 
@@ -305,7 +304,6 @@ class Bernoulli(BetaFamily, TableFamily):
 
 
 @pytree
-@dataclass(frozen=True)
 class Categorical(DirichletFamily, TableFamily):
     r"""Columns of categories of any type; :math:`\theta_{cj\cdot} \sim \mathrm{Dirichlet}(\alpha)`.
 

@@ -90,7 +90,6 @@ class _RateFamily(ExponentialFamily, ConjugateFamily):
 
 
 @pytree
-@dataclass(frozen=True)
 class Poisson(_RateFamily):
     r"""Columns of counts; :math:`\lambda_{cj} \sim \mathrm{Gamma}(a, b)` with rate b.
 
@@ -169,7 +168,6 @@ class Poisson(_RateFamily):
 
 
 @pytree
-@dataclass(frozen=True)
 class Exponential(_RateFamily):
     r"""Columns of waiting times, from zero on; :math:`\lambda_{cj} \sim \mathrm{Gamma}(a, b)` with rate b.
 
@@ -348,7 +346,6 @@ class _FailuresFamily(_SuccessFamily):
 
 
 @pytree
-@dataclass(frozen=True)
 class Geometric(_FailuresFamily):
     r"""Columns of numbers of failures before the first success; :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
 
@@ -411,7 +408,6 @@ class Geometric(_FailuresFamily):
 
 
 @pytree
-@dataclass(frozen=True)
 class Binomial(_SuccessFamily):
     r"""Columns of numbers of successes in n trials, n known; :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
 
@@ -506,7 +502,6 @@ class Binomial(_SuccessFamily):
 
 
 @pytree
-@dataclass(frozen=True)
 class NegativeBinomial(_FailuresFamily):
     r"""Columns of counts that spread wider than Poisson counts; :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
 

@@ -35,7 +35,6 @@ TINY = float(np.finfo(np.float64).tiny)
 
 
 @pytree
-@dataclass(frozen=True)
 class DirichletMultinomial(WordFamily):
     r"""Rows of counts (words of a document) that are burstier than a multinomial.
 

@@ -1,6 +1,6 @@
 """Features whose distribution may not depend on the class."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar, Self
@@ -20,7 +20,6 @@ from bayesnb.families.hyperparameters import accepts_fractions, given, support_o
 
 
 @pytree
-@dataclass(frozen=True)
 class FeatureInclusion(ConjugateFamily):
     """Columns of another family, each included with some probability: without it, all classes share its parameters.
 
@@ -128,7 +127,6 @@ class FeatureInclusion(ConjugateFamily):
 
 
 @pytree
-@dataclass(frozen=True)
 class _JointInclusion(FeatureInclusion, JointFamily):
     """A block of columns that are one observation, included with some probability."""
 

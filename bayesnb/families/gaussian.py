@@ -1,6 +1,6 @@
 """Gaussian and log-normal columns, and the Student-t distribution of their new cells."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -340,7 +340,6 @@ COMPILED_FROM = 2**20
 
 
 @pytree
-@dataclass(frozen=True)
 class Gaussian(ExponentialFamily, ConjugateFamily):
     r"""Columns of real numbers with a Normal-inverse-gamma prior.
 
@@ -529,7 +528,6 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
 
 
 @pytree
-@dataclass(frozen=True)
 class LogNormal(Gaussian):
     r"""Columns of positive numbers whose logarithms are Gaussian, with a Normal-inverse-gamma prior.
 
@@ -624,14 +622,14 @@ class LogNormal(Gaussian):
         # Logarithms in float32 would lose digits of the cells.
         logs = _logs_of_cells(x.astype(np.float64))
         found = super().predictive_kernel(logs)
-        return found if ratio else found - _row_sums(logs)[:, None]
+        return found if ratio else found - _sums_of_row_logs(logs)[:, None]
 
     def row_log_left_out(
         self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments, *, refitted: bool
     ) -> np.ndarray | None:
         logs = _logs_of_cells(x)
         found = super().row_log_left_out(logs, codes, weights, statistics, refitted=refitted)
-        return None if found is None else (found.T - _row_sums(logs)).T
+        return None if found is None else (found.T - _sums_of_row_logs(logs)).T
 
     def story(self) -> tuple[str, list[str]]:
         return "LogNormal(mean and variance of the logarithm)", super().story()[1]
@@ -644,7 +642,7 @@ def _logs_of_cells(x: Any) -> Any:
     return xp.where(missing, xp.nan, xp.log(xp.where(missing, 1.0, x)))
 
 
-def _row_sums(logs: Any) -> Any:
+def _sums_of_row_logs(logs: Any) -> Any:
     """Sum of each row's logarithms: minus the log of the factor that makes a density of them one of the numbers."""
     xp, _ = namespace(logs)
     return xp.where(xp.isnan(logs), 0.0, logs).sum(axis=-1)

@@ -1,7 +1,7 @@
 """A column of categories given another one."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,7 +23,6 @@ NO_PARENT = "<missing>"
 
 
 @pytree
-@dataclass(frozen=True)
 class _CountsGivenParent(Counts):
     """Weight of the rows of each value of the parent and category of the child, `total` (classes, parents, categories).
 
@@ -76,7 +75,6 @@ def _codes(x: Any, shape: Sequence[int]) -> Any:
 
 
 @pytree
-@dataclass(frozen=True)
 class Given(DirichletFamily, JointCategories):
     r"""A column of categories given another column, its parent; a Dirichlet prior for each class and parent's value.
 

@@ -1,8 +1,7 @@
 """Zeros with a probability of their own, and another family for the other cells."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import field, replace
 from operator import attrgetter
 from typing import Any, ClassVar, Self
 
@@ -36,7 +35,6 @@ from bayesnb.serve.scorer import StudentT
 
 
 @pytree
-@dataclass(frozen=True)
 class _HurdleStatistics(Statistics):
     """Weight of the cells and of those that are not zero, and statistics of the values that are not zero.
 
@@ -70,14 +68,9 @@ OWN = ("concentration1", "concentration0")
 """Hyperparameters of the probability that a cell is not zero."""
 
 
-@partial(
-    # The concentrations come first: the package reads the classes and columns off a family's first array, and the
-    # arrays of the inner family may have a third axis.
-    pytree,
-    data_fields=["concentration1", "concentration0", "family"],
-    meta_fields=[],
-)
-@dataclass(frozen=True)
+# The package reads the classes and columns off a family's first array, and those of the inner family may have a third
+# axis.
+@pytree(first=["concentration1", "concentration0"])
 class Hurdle(ConjugateFamily):
     r"""Columns of numbers that are zero, or follow another family.
 

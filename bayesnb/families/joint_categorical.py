@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import rows_by_pattern, sums_at
+from bayesnb.core.arrays import log, rows_by_pattern, sums_at
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import dist, jax, jnp, namespace, pytree
 from bayesnb.core.logarithms import log_of
@@ -31,7 +31,6 @@ from bayesnb.families.statistics import Counts, Occurrences, Tally
 
 
 @pytree
-@dataclass(frozen=True)
 class _CombinationCounts(Occurrences):
     """Weight of the rows of each combination of categories.
 
@@ -200,8 +199,7 @@ class Combinations:
         log_unseen = (
             self.log_each(log_prob)[..., -1:] if self.num_unseen else np.full((*log_prob.shape[:-1], 1), -np.inf)
         )
-        with np.errstate(divide="ignore"):
-            table = np.log(np.append(agreeing - number, agreeing)) + log_unseen
+        table = log(np.append(agreeing - number, agreeing)) + log_unseen
         if len(shown):
             held = np.logaddexp.reduceat(log_prob[..., order], starts, axis=-1)
             table[..., :-1] = np.logaddexp(table[..., :-1], held)
@@ -285,7 +283,6 @@ class JointCategories(JointFamily, ConjugateFamily):
 
 
 @pytree
-@dataclass(frozen=True)
 class JointCategorical(JointCategories):
     r"""Columns of categories that depend on each other within a class; a Dirichlet prior on their combinations.
 

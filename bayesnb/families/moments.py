@@ -1,7 +1,7 @@
 """Sufficient statistics that are moments."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
@@ -85,7 +85,6 @@ class _CentredSums(Statistics):
 
 
 @pytree
-@dataclass(frozen=True)
 class Moments(_CentredSums):
     """Weight, mean and sum of squared deviations from the mean.
 
@@ -212,7 +211,6 @@ def _moments_of_class(cells: np.ndarray, weight: np.ndarray, whole: Any) -> tupl
 
 
 @pytree
-@dataclass(frozen=True)
 class Scatter(_CentredSums):
     """Weight, mean and scatter matrix, the sum of the outer products of deviations from the mean.
 

@@ -1,7 +1,7 @@
 """Blocks of measurements that vary together, with a normal-inverse-Wishart prior."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -274,7 +274,6 @@ SMALLEST_EIGENVALUE = 1e-12
 
 
 @pytree
-@dataclass(frozen=True)
 class MultivariateGaussian(JointFamily, ConjugateFamily):
     r"""Blocks of columns of real numbers that vary together, with a normal-inverse-Wishart prior.
 

@@ -221,8 +221,7 @@ class PairFrequencies(Need):
     size: int = field(kw_only=True)
 
 
-@pytree(data_fields=["needs"], meta_fields=["function"])
-@dataclass(frozen=True)
+@pytree
 class Afterwards:
     """What a function makes of counted needs, on the host, once the rows are counted.
 
@@ -245,7 +244,7 @@ class Afterwards:
     'Afterwards'
     """
 
-    function: Callable[[Any], Any]
+    function: Callable[[Any], Any] = field(metadata={"static": True})
     needs: Any
 
 

@@ -3,7 +3,7 @@
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -182,7 +182,6 @@ def safe_ratio(part: Any, whole: Any) -> Any:
 
 
 @pytree
-@dataclass(frozen=True)
 class ClassCounts(Statistics):
     """Total weight of the rows of each class.
 
@@ -206,7 +205,6 @@ class ClassCounts(Statistics):
 
 
 @pytree
-@dataclass(frozen=True)
 class Counts(Statistics):
     """Weighted sums of counts.
 
@@ -396,7 +394,6 @@ so that no array is as long as the largest count."""
 
 
 @pytree
-@dataclass(frozen=True)
 class Tally(Statistics):
     """Weights by place and number: sorted, each pair once, without zero weights.
 
@@ -452,7 +449,6 @@ class Tally(Statistics):
 
 
 @pytree
-@dataclass(frozen=True)
 class Levels(Statistics):
     r"""Number of documents in which a word occurs more than k times, and number of documents longer than k.
 
@@ -536,7 +532,6 @@ def _sum_entries(
 
 
 @pytree
-@dataclass(frozen=True)
 class Occurrences(Statistics):
     """Weight of the cells that hold each number.
 

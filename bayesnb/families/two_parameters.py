@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -84,7 +83,6 @@ shapes and concentrations of more than 5e12 to 1e13 count as infinite."""
 
 
 @pytree
-@dataclass(frozen=True)
 class Gamma(Concentrated, ExponentialFamily):
     r"""Columns of positive numbers, such as durations and amounts, which are gamma distributed in each class.
 
@@ -203,7 +201,6 @@ class Gamma(Concentrated, ExponentialFamily):
 
 
 @pytree
-@dataclass(frozen=True)
 class Beta(Concentrated, ExponentialFamily):
     r"""Columns of numbers between zero and one, such as shares and rates, which are beta distributed in each class.
 
@@ -320,7 +317,6 @@ LARGEST = float(np.float32(np.pi))
 
 
 @pytree
-@dataclass(frozen=True)
 class VonMises(Concentrated, ExponentialFamily):
     r"""Columns of angles in radians, such as directions and times of day, from -pi to pi.
 
@@ -450,7 +446,6 @@ def _log_bessel(concentration: Any) -> Any:
 
 
 @pytree
-@dataclass(frozen=True)
 class LearnedNegativeBinomial(Concentrated):
     r"""Columns of overdispersed counts whose number of successes is learned: ``nb.NegativeBinomial()``.
 

@@ -1,7 +1,6 @@
 """The coordinates of NUTS, by distribution."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -198,7 +197,6 @@ LARGEST_LOG = 700.0
 
 
 @pytree
-@dataclass(frozen=True)
 class BentGamma(Coordinate):
     r"""A rate (Gamma prior), or the precision of a variance (InverseGamma prior), by its bent logarithm.
 
@@ -244,7 +242,6 @@ class BentGamma(Coordinate):
 
 
 @pytree
-@dataclass(frozen=True)
 class ScaledCovariance(Coordinate):
     r"""The Cholesky factor of :math:`\Omega`, with :math:`\Sigma = R \Omega R^T` and logarithms on its diagonal.
 
@@ -282,7 +279,6 @@ class ScaledCovariance(Coordinate):
 
 
 @pytree
-@dataclass(frozen=True)
 class Anchored(Coordinate):
     r"""Distance from the posterior's centre, in posterior standard deviations: :math:`\mu = c + s r z`.
 
@@ -333,7 +329,6 @@ def _solved(factor: Any, vector: Any) -> Any:
 
 
 @pytree
-@dataclass(frozen=True)
 class Plain(Coordinate):
     """NumPyro's ``biject_to`` of the support: the logarithm of a positive number, a real number as it is."""
 
@@ -385,7 +380,6 @@ def _logs_of_draws(drawn: Drawn) -> np.ndarray:
 
 
 @pytree
-@dataclass(frozen=True)
 class Sticks(Coordinate):
     r"""Stick-breaking, for concentrations of one and above; for a probability with a Beta prior its logit.
 
@@ -412,7 +406,6 @@ class Sticks(Coordinate):
 
 
 @pytree
-@dataclass(frozen=True)
 class BentSimplex(Coordinate):
     r"""Proportions of independent gamma variables, each in its bent coordinate, for concentrations below one.
 

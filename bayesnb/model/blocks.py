@@ -353,7 +353,6 @@ def parameter_notes(blocks: Iterable[Block]) -> list[str]:
 
 
 @pytree
-@dataclass(frozen=True)
 class ModelStatistics(Statistics):
     """Sufficient statistics of a table under a model: the classes' and each block's.
 

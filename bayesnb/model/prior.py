@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from operator import itemgetter
 from typing import Any
 
@@ -26,7 +26,6 @@ CLASS_SITE = "class_prob"
 
 
 @pytree
-@dataclass(frozen=True)
 class ClassPrior:
     """Dirichlet prior on the class probabilities, or known probabilities.
 
@@ -105,7 +104,6 @@ PIECE = 250
 
 
 @pytree
-@dataclass(frozen=True)
 class ModelParameters:
     """Values of all parameters; any leading axes.
 
@@ -204,7 +202,6 @@ def _log_priors(prior: Any, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 @pytree
-@dataclass(frozen=True)
 class Prior:
     """A distribution of all parameters: the prior, or the posterior given statistics, which has its type.
 
@@ -490,7 +487,6 @@ def _placeholder_codes(hyperpriors: "Mapping[str, dist.Distribution]") -> dict[s
 
 
 @pytree
-@dataclass(frozen=True)
 class LearnedPrior:
     """The prior of a model with learned hyperparameters.
 

@@ -41,7 +41,6 @@ from bayesnb.posterior.under_draws import flatten, independent_draws
 
 
 @pytree
-@dataclass(frozen=True)
 class WeightedParameters(ModelParameters):
     """Values of all parameters, with weights and offsets.
 

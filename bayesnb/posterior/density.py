@@ -32,7 +32,6 @@ from bayesnb.posterior.under_draws import flatten, log_sum, pieces_of_rows
 
 
 @pytree
-@dataclass(frozen=True)
 class Integrated:
     """A block whose parameters are integrated out in closed form; the other kinds of blocks have its methods."""
 
@@ -63,7 +62,6 @@ class Integrated:
 
 
 @pytree
-@dataclass(frozen=True)
 class WithParameters:
     """A block whose parameters are given, or drawn.
 

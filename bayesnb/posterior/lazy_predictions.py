@@ -15,8 +15,16 @@ from bayesnb.core.number_form import NumberForm
 from bayesnb.core.recipes import ISO
 from bayesnb.data.column_expressions import Columns, PreciseColumns, in_halves
 from bayesnb.data.dask_table import as_graph_value, map_partitions, without_rows
-from bayesnb.data.lazy_cells import LazyColumn, bins_as_codes, computed_once, most_compared, of_key, with_looked_up
-from bayesnb.data.lazy_table import is_lazy, require_plain_names
+from bayesnb.data.lazy_cells import (
+    LazyColumn,
+    bins_as_codes,
+    computed_once,
+    most_compared,
+    of_key,
+    with_looked_up,
+    with_steps_apart,
+)
+from bayesnb.data.lazy_table import is_lazy, types_of_columns
 from bayesnb.data.read import collecting, is_dask
 from bayesnb.data.tables import TEXT
 from bayesnb.data.text_expressions import FIELDS, dates_in_text, fields_of_dates
@@ -72,7 +80,7 @@ class _Query:
     """
 
     def __init__(self, scorer: Scorer, frame: Any, columns: Mapping[int, LazyColumn]) -> None:
-        self.frame, self.steps = frame, 0
+        self.frame, self.steps = with_steps_apart(frame), 0
         self.scorer = scorer = _finite_scorer(scorer)
         self.most_compared = most_compared(frame)
         self.prefix = "_nb"
@@ -133,7 +141,7 @@ class _Query:
         readings = (*self.scorer.code_readings, *self.scorer.number_readings)
         each = {(columns[one.column], dict(one.settings)["form"]): None for one in readings if one.recipe == "date"}
         dates = [(column, form) for column, form in each if column.dtype in TEXT]
-        texts = self._put("date", [dates_in_text(column.cells, form or ISO) for column, form in dates])
+        texts = self._put("date", [dates_in_text(column.cells.cast(nw.String), form or ISO) for column, form in dates])
         parts = [fields_of_dates(text, form or ISO) for text, (_, form) in zip(texts, dates, strict=True)]
         found = self._put("part", [[*own.values()] for own in parts])
         for (column, form), own in zip(dates, found, strict=True):
@@ -249,7 +257,10 @@ class _Query:
                 f"the classes are {listed(self.scorer.classes)}, and a column of an engine holds text, whole numbers, "
                 "numbers or booleans alone: take predict_proba"
             )
-        labels = [nw.lit(label, dtype=LABEL_TYPES[type(label)]) for label in self.scorer.classes]
+        dtype = LABEL_TYPES[kinds.pop()]
+        if dtype == nw.Int64 and max(self.scorer.classes) >= 2**63:
+            dtype = nw.UInt64
+        labels = [nw.lit(label, dtype=dtype) for label in self.scorer.classes]
         found = of_key(self.highest, self.joint, labels, labels[-1])
         return self._answer(found, labels[int(np.argmax(self.scorer.log_prior))])
 
@@ -318,9 +329,8 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
             "words, point estimates of numbers and families of your own without a `scorer` have none; collect the "
             "table, or predict it in pieces"
         )
-    types = frame.collect_schema()
-    names = tuple(types.names())
-    require_plain_names(names)
+    types = types_of_columns(frame)
+    names = tuple(types)
     used = sorted({one.column for one in (*flat.scorer.code_readings, *flat.scorer.number_readings)})
     places = posterior.model.schema.locate(names, True, [used])
     require_new_columns(names, new, any_case=not frame.implementation.is_polars())

@@ -201,8 +201,7 @@ def log_sum(joint: np.ndarray) -> np.ndarray:
     highest = joint.max(axis=0)
     highest[np.isneginf(highest)] = 0.0
     joint -= highest
-    with np.errstate(divide="ignore"):
-        return np.log(np.exp(joint, out=joint).sum(axis=0)) + highest
+    return log(np.exp(joint, out=joint).sum(axis=0)) + highest
 
 
 def log_mean_without(densities: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -38,3 +38,5 @@ from bayesnb.selection.information import FeatureEvidence as FeatureEvidence
 from bayesnb.selection.information import MutualInformation as MutualInformation
 from bayesnb.selection.models import ModelComparison as ModelComparison
 from bayesnb.selection.telling import TellingFeatures as TellingFeatures
+
+__all__ = [name for name in dir() if not name.startswith("_")]
