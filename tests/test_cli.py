@@ -654,13 +654,29 @@ PARQUET_ERRORS = {
     "y is 'kin', which is not a column of X": ["fit", "FILE", "--target", "kin"],
     "is Parquet, whose cells have types: --missing": ["fit", "FILE", "--target", "kind", "--missing", "?"],
     "is Parquet: give --out FILE.parquet, and no --interval": ["predict", "MODEL", "FILE"],
+    "column 'colours' is not there (did you mean 'colour'?)": ["fit", "FILE", "--target", "kind", "--drop", "colours"],
+    "a [1].parquet' is the input": ["predict", "MODEL", "FILES", "--out", "FILE"],
+    "which would be lost: give another file": ["fit", "FILES", "--target", "kind", "--out", "FILE"],
+    "cannot be read": ["fit", "BROKEN", "--target", "kind"],
+    "broken.pq' cannot be ": ["predict", "MODEL", "BROKEN", "--out", "NEW"],
+    "new.parquet' cannot be written": ["predict", "MODEL", "FILE", "--out", "NOWHERE"],
+    "is Parquet, which fit and predict take": ["check", "MODEL", "FILE", "--target", "kind"],
+    "give this command a CSV file": ["compare", "FILE", "--target", "kind"],
 }
 
 
 @pytest.mark.parametrize("words", PARQUET_ERRORS)
-def test_errors_of_parquet_files(command, fitted, tmp_path, words):
-    TABLE.to_parquet(tmp_path / "a.parquet")
-    names = {"FILE": tmp_path / "a.parquet", "MODEL": fitted[1]}
-    result = command(*(names.get(argument, argument) for argument in PARQUET_ERRORS[words]))
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_errors_of_parquet_files(command, fitted, tmp_path, words, engine, monkeypatch):
+    pytest.importorskip(engine)
+    monkeypatch.setattr(lazy_table, "find_spec", lambda name: name == engine)
+    TABLE.to_parquet(tmp_path / "a [1].parquet")
+    (tmp_path / "broken.pq").write_text("no table")
+    names = {"FILE": "a [1].parquet", "FILES": "a*.parquet", "BROKEN": "broken.pq", "NEW": "new.parquet"}
+    names = {name: tmp_path / path for name, path in {**names, "NOWHERE": "none/new.parquet"}.items()}
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    given = {**names, "MODEL": fitted[1]}
+    result = command(*(given.get(argument, argument) for argument in PARQUET_ERRORS[words]))
     assert result.exit_code == 2
     assert words in result.stderr
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

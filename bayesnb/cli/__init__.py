@@ -24,7 +24,13 @@ from bayesnb.cli.csv_tables import (
     rows_with_label,
     without_unnamed,
 )
-from bayesnb.cli.parquet_tables import is_parquet, labelled_sample, opened_parquet, write_predictions
+from bayesnb.cli.parquet_tables import (
+    is_parquet,
+    labelled_sample,
+    opened_parquet,
+    parquet_files,
+    write_predictions,
+)
 from bayesnb.core.checking import listed, proportion
 from bayesnb.core.printing import DataTable, Paragraph, as_text, counted, width
 from bayesnb.core.sealed_files import replace_file
@@ -49,9 +55,10 @@ from bayesnb.selection.weighing import exact_or_given, weighted_or_plain
 def _refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
     """Raise ValueError rather than write to a file that is read, also as the standard input."""
     for given in inputs:
-        path = Path("/dev/stdin" if given == "-" else given)
-        if out is not None and out.is_file() and path.exists() and out.samefile(path):
-            raise ValueError(f"--out {str(out)!r} is the input {str(given)!r}, which would be lost: give another file")
+        for path in parquet_files(given) if is_parquet(given) else [Path("/dev/stdin" if given == "-" else given)]:
+            if out is not None and out.is_file() and path.exists() and out.samefile(path):
+                lost = f"--out {str(out)!r} is the input {str(given)!r}, which would be lost"
+                raise ValueError(f"{lost}: give another file")
 
 
 def _write(out: Path, write: Callable[[Path], Any]) -> Any:
@@ -147,9 +154,10 @@ def _fit_exactly(
         at random, and of other tables all.
     """
     drop, categorical, given = drop or [], categorical or [], None
-    if is_parquet(table):
-        lazy, named, labels = labelled_sample(opened_parquet(table, _of_csv(how)), target)
-        features, given = named.drop(columns=drop, errors="ignore"), (lazy, target)
+    if is_parquet(table) and not to_sample:
+        lazy, named = labelled_sample(opened_parquet(table, _of_csv(how)), target)
+        features, labels = rows_with_label(named, target, drop)
+        given = lazy, target
     else:
         named = without_unnamed(read_csv(table, text=[target], label=target, **how), [target, *drop, *categorical])
         features, labels = rows_with_label(named, target, drop)
@@ -195,6 +203,23 @@ def read_model(path: Path) -> Posterior:
             "in Python, nb.load(path)"
         )
     return posterior
+
+
+def _model_and_rows(
+    model: Path, table: str, target: str | None, out: Path | None, **how: Any
+) -> tuple[Posterior, pd.DataFrame, pd.Series | None]:
+    """A model with the features and labels of a table, where `out` is another file than both."""
+    _refuse_overwriting(out, table, model)
+    posterior = read_model(model)
+    rows = read_used_columns(posterior.model, table, also=target, **how)
+    return posterior, *((rows, None) if target is None else rows_with_label(rows, target))
+
+
+def _show(result: Any, out: Path | None) -> None:
+    """Print a result, and write its table into a file if one is given."""
+    if out is not None:
+        _write(out, result.table.to_csv)
+    typer.echo(as_text(result.parts("more: --out FILE writes all" if out is None else f"more in {out}"), width()))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -416,15 +441,9 @@ def check_command(
       bayesnb check model.nc train.csv --target species --out statistics.csv
     """
     with _errors_in_a_line():
-        _refuse_overwriting(out, table, model)
-        posterior = read_model(model)
-        rows = read_used_columns(posterior.model, table, missing, target, sep=sep, decimal=decimal)
-        features, labels = rows_with_label(rows, target)
-        result = check(posterior, features, labels, num_replicates=replicates, key=seed)
-        if out is not None:
-            _write(out, result.table.to_csv)
-        rest = "more: --out FILE writes all" if out is None else f"more in {out}"
-        typer.echo(as_text(result.parts(rest), width()))
+        given = _model_and_rows(model, table, target, out, missing=missing, sep=sep, decimal=decimal)
+        result = check(*given, num_replicates=replicates, key=seed)
+        _show(result, out)
         if result.note:
             typer.echo(result.note)
     raise typer.Exit(1 if result.extreme else 0)
@@ -458,14 +477,9 @@ def _drift_command(
       bayesnb drift model.nc new.csv --target species --out drift.csv
     """
     with _errors_in_a_line():
-        _refuse_overwriting(out, table, model)
-        posterior = read_model(model)
-        rows = read_used_columns(posterior.model, table, missing, target, sep=sep, decimal=decimal)
-        features, labels = (rows, None) if target is None else rows_with_label(rows, target)
-        result = drift(posterior, features, labels, smallest=smallest, key=seed)
-        if out is not None:
-            _write(out, result.table.to_csv)
-        typer.echo(as_text(result.parts("more: --out FILE writes all" if out is None else f"more in {out}"), width()))
+        given = _model_and_rows(model, table, target, out, missing=missing, sep=sep, decimal=decimal)
+        result = drift(*given, smallest=smallest, key=seed)
+        _show(result, out)
     raise typer.Exit(1 if result.drifted else 0)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bayesnb.cli.parquet_tables import is_parquet
 from bayesnb.core.checking import near_matches, warn
 from bayesnb.datasets import penguins_path
 from bayesnb.families.categories import Categorical
@@ -64,6 +65,8 @@ def read_csv(
         than the header and neither names nor commas at their ends.
     """
     path = penguins_path() if table == "penguins" else Path(table)
+    if is_parquet(table):
+        raise ValueError(f"{table!r} is Parquet, which fit and predict take: give this command a CSV file")
     if table != "-" and not path.is_file():
         raise ValueError(f"there is no file {table!r}")
     content, sep = sys.stdin.read() if table == "-" else "", sep.replace("\\t", "\t")

@@ -132,7 +132,7 @@ def shared_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape:
     return result
 
 
-def row_sums(data: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def csr_row_sums(data: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Sum of the entries of each row, shape (rows, 1), of a CSR array with these edges of rows."""
     sums, filled_rows = np.zeros((len(edges) - 1, 1)), np.flatnonzero(np.diff(edges))
     if filled_rows.size:

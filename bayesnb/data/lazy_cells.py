@@ -1,6 +1,7 @@
 """Cells of lazy tables as numbers and codes, in expressions that the engine of the table computes."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from math import isfinite
@@ -93,6 +94,19 @@ def computed_once(frame: Any) -> Any:
     return nw.from_native(frame.to_native().view()) if frame.implementation.is_ibis() else frame
 
 
+def with_steps_apart(frame: Any) -> Any:
+    """A frame of whose steps DuckDB makes no single expression.
+
+    Of the first or the highest rows it would read most columns later, and to find out which, write every step into the
+    next one: from ten steps on that takes forever. It does not look through a union, and drops the part without rows.
+    """
+    of_duckdb = frame.implementation.is_duckdb()
+    if frame.implementation.is_ibis():
+        with suppress(frame.implementation.to_native_namespace().IbisError):  # a table without a database
+            of_duckdb = frame.to_native().get_backend().name == "duckdb"
+    return nw.concat([frame, frame.head(0)]) if of_duckdb else frame
+
+
 # --------------------------------------------------------------------------------------------------
 # Columns
 # --------------------------------------------------------------------------------------------------
@@ -142,7 +156,7 @@ class LazyColumn:
             if self.dtype not in (nw.Date, nw.Datetime, *TEXT):
                 raise TypeError(
                     f"column {self.name!r} holds {self.dtype}, and the fit read dates of it: convert it to dates or "
-                    "timestamps in the query"
+                    "timestamps in the query, or leave it out of the fit"
                 )
             settings = dict(reading.settings)
             names = [*FIELDS][: 3 if self.dtype == nw.Date else None]

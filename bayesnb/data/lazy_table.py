@@ -1,7 +1,7 @@
 """Tables that an engine computes when it is asked: DuckDB, Polars lazy frames, Spark, Ibis."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from glob import escape
@@ -37,13 +37,6 @@ def is_lazy(table: Any) -> bool:
         return False
 
 
-def require_plain_names(names: Iterable[str]) -> None:
-    """Raise ValueError for the name of a column that engines take for a pattern of several names."""
-    for name in names:
-        if re.fullmatch(r"\*|\^.*\$", name):
-            raise ValueError(f"column {name!r}: engines take this name for a pattern of names; rename the column")
-
-
 def lazy_parquet(files: Sequence[Any]) -> Any:
     """A lazy table of Parquet files with the same columns, of DuckDB or Polars; None without both.
 
@@ -55,6 +48,34 @@ def lazy_parquet(files: Sequence[Any]) -> Any:
     if find_spec("polars"):
         return import_module("polars").scan_parquet(paths, glob=False, hive_partitioning=False)
     return None
+
+
+# --------------------------------------------------------------------------------------------------
+# What an engine tells
+# --------------------------------------------------------------------------------------------------
+
+
+def _told_by_engine(frame: Any, ask: Callable[[], Any], what: str) -> Any:
+    """What a function gets from the engine of a frame; ValueError with the engine's own error if it fails."""
+    try:
+        return ask()
+    except Exception as error:  # each engine has errors of its own
+        kind = frame.implementation.name.lower()
+        raise ValueError(f"{kind} cannot compute {what} of X: {str(error).strip()[:500]}") from error
+
+
+def types_of_columns(frame: Any) -> dict[Any, Any]:
+    """The types of the columns of a frame, by name; ValueError if an engine would take a name for several."""
+    types = dict(_told_by_engine(frame, lambda: frame.collect_schema().items(), "the columns"))
+    if patterns := [name for name in types if name == "*" or (name.startswith("^") and name.endswith("$"))]:
+        raise ValueError(f"X has a column {patterns[0]!r}, a name that engines take for several columns: rename it")
+    if frame.implementation.is_spark_like() and (dotted := [name for name in types if "." in name]):
+        new = dotted[0].replace(".", "_")
+        raise ValueError(
+            f"X has a column {dotted[0]!r}, and Spark takes a dot for that of a structure: rename it, "
+            f"X.withColumnRenamed({dotted[0]!r}, {new!r})"
+        )
+    return types
 
 
 # --------------------------------------------------------------------------------------------------
@@ -106,22 +127,34 @@ class LazyTable:
     ------
     TypeError, ValueError
         If a name is no text, or no column has it.
+
+    Attributes
+    ----------
+    after_query : callable
+        Is called after each query, to tell of the progress.
     """
+
+    after_query: Callable[[], object] = staticmethod(lambda: None)
 
     def __init__(
         self, X: Any, y: str | None, sample_weight: str | None = None, features: Mapping[Any, Any] | None = None
     ) -> None:
         self.frame = nw.from_native(X).lazy()
-        self.schema = dict(self._collected(lambda: self.frame.collect_schema().items(), "its columns"))
+        self.schema = types_of_columns(self.frame)
+        if ours := [name for name in self.schema if name.startswith("__bayesnb") and name != sample_weight]:
+            raise ValueError(f"X has a column {ours[0]!r}, a name that queries of the fit use: rename it")
         for name, given in (("y", y), ("sample_weight", sample_weight)):
             if given is not None and not isinstance(given, str):
                 raise TypeError(f"X is a lazy table, and {name} {a_type(given)}: give the name of its column in X")
         if y is not None:
             require_label_column(y, self.schema, features)
+            if self.schema[y].is_nested() or self.schema[y] == nw.Unknown:
+                raise TypeError(
+                    f"column {y!r} holds {self.schema[y]}, which cannot be a label: convert it to text in the query"
+                )
         if sample_weight is not None:
             require_weight_column(sample_weight, self.schema)
         self.target, self.weight = y, sample_weight
-        require_plain_names(self.schema)
         if not self.names:
             raise ValueError(f"X has no column beside {listed(self.schema)}: give those of the model, too")
         weight = [] if sample_weight is None else [nw.col(sample_weight).cast(nw.Float64).alias(WEIGHT)]
@@ -144,11 +177,9 @@ class LazyTable:
         return tuple(name for name in self.schema if name not in (self.target, self.weight))
 
     def _collected(self, collect: Callable[[], Any], what: str) -> Any:
-        try:
-            return collect()
-        except Exception as error:  # each engine has errors of its own
-            kind = nw.from_native(self.frame).implementation.name.lower()
-            raise ValueError(f"{kind} cannot compute {what} of X: {str(error).strip()[:500]}") from error
+        found = _told_by_engine(self.frame, collect, what)
+        self.after_query()
+        return found
 
     # ---- labels and weights
 
@@ -181,7 +212,9 @@ class LazyTable:
             )
         if self.weight is not None and found["wrong"].sum():
             first = self._rows.filter(w.is_null() | ~right).select(WEIGHT).head(1).collect()[WEIGHT].to_list()[0]
-            raise ValueError(f"sample_weight {self.weight!r} holds {first}: weights are finite and not negative")
+            large = first is not None and LARGEST_TOTAL < first < np.inf
+            told = "divide all by a common factor" if large else "weights are finite and not negative"
+            raise ValueError(f"sample_weight {self.weight!r} holds {first}: {told}")
         if self.weight is not None and (total := float(found[WEIGHT].sum())) > LARGEST_TOTAL:
             raise ValueError(f"sample_weight {self.weight!r} has the sum {total:g}: divide it by a common factor")
         return found
@@ -325,7 +358,7 @@ class LazyTable:
         The same seed gives the same rows where the engine reads them in the same order.
         """
         if len(self) <= SAMPLE:
-            return self._collected(self.frame.collect, "its rows")
+            return self._collected(self.frame.collect, "the rows")
         native = nw.to_native(self.frame)
         share = min(1.0, (SAMPLE + 4 * SAMPLE**0.5) / len(self))
         draw: dict[str, Callable[[], Any]] = {
@@ -349,9 +382,10 @@ class LazyTable:
         import polars as pl
 
         chosen = np.random.default_rng(seed).choice(len(self), SAMPLE, replace=False)
-        rows = native.with_row_index("__row").filter(pl.col("__row").is_in(np.sort(chosen).tolist())).drop("__row")
+        place = "__bayesnb_row"
+        rows = native.with_row_index(place).filter(pl.col(place).is_in(np.sort(chosen).tolist())).drop(place)
         return rows.collect(engine="streaming")
 
     def without_rows(self) -> Any:
         """A table in memory with the columns and no row."""
-        return self._collected(self.frame.select(*self.names).head(0).collect, "its columns").to_native()
+        return self._collected(self.frame.select(*self.names).head(0).collect, "the columns").to_native()

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import csr_of_ones, filled, missing_entries, row_sums, shared_csr, without_duplicates
+from bayesnb.core.arrays import csr_of_ones, csr_row_sums, filled, missing_entries, shared_csr, without_duplicates
 from bayesnb.core.deferred import namespace
 from bayesnb.families.kernels import Distinct
 from bayesnb.families.moments import Moments, Scatter, moments, scatter
@@ -177,7 +177,7 @@ def _(need: Sums, cells: CellsOfRows) -> np.ndarray:
         x = without_duplicates(cells.filled_with(0.0))
         if need.over_columns and np.all(need.terms(np.ones(1)) == 0.0):  # most counts are ones
             others = np.flatnonzero(x.data != 1)
-            sums_of_rows = row_sums(need.terms(x.data[others]), np.searchsorted(others, x.indptr))
+            sums_of_rows = csr_row_sums(need.terms(x.data[others]), np.searchsorted(others, x.indptr))
             return class_sums(sums_of_rows, cells.membership)
         terms = shared_csr(need.terms(x.data), x.indices, x.indptr, x.shape)
     else:

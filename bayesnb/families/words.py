@@ -12,10 +12,10 @@ from scipy.special import gammaln
 from bayesnb.core.arrays import (
     all_whole,
     csr_pieces,
+    csr_row_sums,
     csr_rows,
     filled,
     row_pieces,
-    row_sums,
     shared_csr,
     without_duplicates,
 )
@@ -186,7 +186,7 @@ def log_coefficient(x: Any) -> Any:
 
 def row_totals(x: Any) -> Any:
     """Sum of each row, shape (rows, 1)."""
-    return row_sums(x.data, x.indptr) if scipy.sparse.issparse(x) else x.sum(axis=-1, keepdims=True)
+    return csr_row_sums(x.data, x.indptr) if scipy.sparse.issparse(x) else x.sum(axis=-1, keepdims=True)
 
 
 LOG_COEFFICIENT = Afterwards(

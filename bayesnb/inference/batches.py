@@ -216,13 +216,12 @@ def fit_parquet(
         As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
     batch_rows : int, optional
         Rows in memory at a time; by default the rows of four million cells, 65,536 at most. If it is not given,
-        nor `progress` true, DuckDB or Polars counts in a tenth of the time where it is installed. Rows are then read
-        for bins of numbers, for categories that a file lists, as those of pandas do, and for errors and warnings that
-        name a cell, alone.
+        DuckDB or Polars counts in a tenth of the time where it is installed. Rows are then read for bins of numbers,
+        for categories that a file lists, as those of pandas do, and for errors and warnings that name a cell, alone.
     key : int or JAX key, default 0
         Source of randomness, for inferences that have any.
     progress : bool, optional
-        As for `fit_batches`.
+        As for `fit_batches`; of DuckDB and Polars the bar counts their readings.
 
     Returns
     -------
@@ -272,10 +271,12 @@ def fit_parquet(
         return _with_progress(progress, what, _file_batches(files, target, sample_weight, wanted, batch_rows), num_rows)
 
     problem = None
-    if alike and batch_rows is None and not progress and (table := lazy_parquet(files)) is not None:
+    if alike and batch_rows is None and (table := lazy_parquet(files)) is not None:
         weight = [] if sample_weight is None else [sample_weight]
         table = nw.from_native(table).select(*names, target, *weight).to_native()
-        problem = read_by_engine(model, table, target, sample_weight, classes, inference.check)
+        with progress_bar("statistics", "reading", progress) as bar:
+            problem = read_by_engine(model, table, target, sample_weight, classes, inference.check, bar.update)
+            bar.leave = problem is not None
     if problem is None:
         problem = count_batches(schema, _find_all(schema, read), read("statistics"), inference.check)
     return conditioned(problem, inference, classes, key)

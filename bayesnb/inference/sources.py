@@ -133,13 +133,17 @@ def read_by_engine(
     sample_weight: str | None,
     classes: Any,
     check: Callable[[Problem], None],
+    after_query: Callable[[], object],
 ) -> Problem | None:
     """The problem of a table that the host can read, too, counted by an engine; parameters as for `read_elsewhere`.
+
+    `after_query` is called after each query.
 
     None for bins of numbers, which all rows make, and for all that the host refuses or warns of: it names the row.
     """
     with suppress(TypeError, ValueError):
         lazy = LazyTable(X, y, sample_weight, model.features)
+        lazy.after_query = after_query
         schema = _schema_elsewhere(model, lazy, classes)
         if not schema.seen_columns and not schema.in_bins:
             problem, unseen = _counted_problem(schema, lazy, check)

@@ -49,7 +49,7 @@ from bayesnb.families.statistics import ClassCounts, Membership, safe_ratio
 from bayesnb.model.blocks import Block, ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.open_schema import OpenSchema
-from bayesnb.model.reading import Chunks, Counted, count_rows, held_by
+from bayesnb.model.reading import Chunks, Counted, checked_cells, count_rows, held_by
 
 type Asking = Generator[list[Question], Any, Any]
 """Asks for sums by class, gets them, may ask again, and returns a result."""
@@ -139,6 +139,7 @@ class _Counter:
         self.places = schema.locate(lazy.names, True, model.layout)
         self.class_weights = lazy.by_class(lazy.labels, ROWS if lazy.weight is None else WEIGHT, self.classes)
         self.unseen: dict[Any, dict[Any, int]] = {}
+        self.counts_of_vectors: dict[Any, Any] = {}
 
     def count_block(self, block: Block) -> Asking:
         """The statistics of a block."""
@@ -172,7 +173,6 @@ class _Counter:
         tree = stated_needs(block.family)
         held = _formula(lambda x: held_by(x, block.family), cells)
         columns = list(zip(cells.flat, held.flat, strict=True))
-        checks = [self._check_support(block, j, *column) for j, column in enumerate(columns)]
         kept = zip(columns, map(self._is_tolerant, block.labels), strict=True)
         checked = Columns.of(nw.when(own).then(cell) if tolerant else cell for (cell, own), tolerant in kept)[None]
         if block.whole_rows:
@@ -183,6 +183,8 @@ class _Counter:
             if need.of not in made:
                 made[need.of] = _formula(need.of, checked)
             counts_of_needs.append(self._count_need(need, made[need.of], block))
+        alone = [self._check_support(block, j, *column) for j, column in enumerate(columns)]
+        checks = [self._check_vectors(block, checked)] if block.has_totals else alone
         _, results = yield from _together([_together(checks), _together(counts_of_needs)])
         return fill_needs(tree, iter(results))
 
@@ -193,23 +195,25 @@ class _Counter:
         family, label, too_large = block.family, block.labels[j], ~(cell.abs() <= LARGEST_NUMBER)
         tolerant, whole = self._is_tolerant(label), support_of(family) is NONNEGATIVE_INTEGER
         wrong, away = too_large if tolerant else ~held, ~held & ~too_large
-        if block.has_totals:  # a count vector has no gaps
-            wrong = wrong | cell.is_null()
         asked = [wrong, *[away] * tolerant, *[cell > ACCURATE_COUNT] * whole]
         found = iter((yield [(nw.when(which).then(nw.lit(1.0)), nw.Expr.sum) for which in asked]))
         if next(found).any():
-            value, name, where = self.lazy.first(cell, wrong), family.family_name, f"column {label!r}"
-            if np.isnan(value):
-                raise ValueError(
-                    f"{where}: a cell is missing, but {name} reads a row as one vector of counts; fill in the count (0 "
-                    "if the word does not occur) or leave the row out"
-                )
-            raise refusal(where, value, name, family.holds, family.hint, whole=whole)
+            value = self.lazy.first(cell, wrong)
+            raise refusal(f"column {label!r}", value, family.family_name, family.holds, family.hint, whole=whole)
         if tolerant and (number := next(found)).any():
             key = OutsideSupport(label, family.family_name, family.holds)
             self.unseen[key] = {self.lazy.first(cell, away): int(number.sum())}
         if whole and next(found).any():
             warn_of_large_counts(label)
+
+    def _check_vectors(self, block: Block, cells: np.ndarray) -> Asking:
+        """Refuse count vectors with cells outside the support. Factorials and sums need the same values of a column."""
+        yield []
+        for j, label in enumerate(block.labels):
+            values, _ = self._values_of_column(cells, j, block, None)
+            with without_rows_in_errors():
+                own = replace(block, columns=(block.columns[j],), labels=(label,))
+                checked_cells(values[:, None], own, slice(0), frozenset(), {})
 
     def _is_tolerant(self, label: Any) -> bool:
         return label in self.model.description.outside_is_missing
@@ -243,6 +247,8 @@ class _Counter:
 
     @_count_need.register
     def _(self, need: Sums, cells: np.ndarray, block: Block) -> Asking:
+        if block.has_totals and need.of is None:  # the values that the factorials need tell the sums, too
+            return (yield from self._count_need_by_value(need, cells, block))
         try:
             terms = cells if need.terms is None else _formula(need.terms, cells)
         except NoExpressionError:
@@ -303,9 +309,17 @@ class _Counter:
     def _count_need_by_value(self, need: Need, cells: np.ndarray, block: Block) -> Asking:
         """A need of the values that occur, each a row of its weight on the host; needs of different columns add up."""
         yield []
-        each = (self.lazy.counts({"value": cell}, block.family.family_name, kept=False) for cell in cells.flat)
-        columns = ((counts["value"].cast(nw.Float64).to_numpy(), counts) for counts in each)
+        columns = (self._values_of_column(cells, j, block, need.of) for j in range(cells.size))
         return self._add_up(columns, cells.size, partial(count_on_host, replace(need, of=None)))
+
+    def _values_of_column(self, cells: np.ndarray, j: int, block: Block, of: Any) -> tuple[np.ndarray, Any]:
+        """The numbers that occur in a column and their counts, which are kept for all needs of a count vector."""
+        counts = self.counts_of_vectors.get((block.columns, of, j))
+        if counts is None:
+            counts = self.lazy.counts({"value": cells.flat[j]}, block.family.family_name, kept=False)
+        if block.has_totals:
+            self.counts_of_vectors[block.columns, of, j] = counts
+        return counts["value"].cast(nw.Float64).to_numpy(), counts
 
     # ---- blocks of which the values are counted
 

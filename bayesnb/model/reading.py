@@ -115,7 +115,7 @@ LONG = 10_000
 """Cells of vectors above which OpenBLAS multiplies them in threads."""
 
 
-def _checked_cells(
+def checked_cells(
     x: Any, block: Block, rows: slice, tolerant: frozenset[Any], unseen: dict[Any, dict[Any, int]]
 ) -> Any:
     """The cells of a block, none of them outside the support of its family; a warning of counts that lose digits.
@@ -380,7 +380,7 @@ class Chunks:
             x = table.numbers(block.columns, rows, sparse="sparse" in family.takes, booleans=as_stored)
             if self.table.non_negative and accepts_fractions(family):
                 return x
-            return _checked_cells(x, block, rows, self.tolerant, unseen)
+            return checked_cells(x, block, rows, self.tolerant, unseen)
 
         cells = tuple(map(of_block, self.blocks))
         return cells, {column: values for column, values in unseen.items() if values}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, product
+from itertools import product
 from operator import add, or_
 from typing import Any
 
@@ -15,8 +15,16 @@ from bayesnb.core.number_form import NumberForm
 from bayesnb.core.recipes import ISO
 from bayesnb.data.column_expressions import Columns, PreciseColumns, in_halves
 from bayesnb.data.dask_table import as_graph_value, map_partitions, without_rows
-from bayesnb.data.lazy_cells import LazyColumn, bins_as_codes, computed_once, most_compared, of_key, with_looked_up
-from bayesnb.data.lazy_table import is_lazy, require_plain_names
+from bayesnb.data.lazy_cells import (
+    LazyColumn,
+    bins_as_codes,
+    computed_once,
+    most_compared,
+    of_key,
+    with_looked_up,
+    with_steps_apart,
+)
+from bayesnb.data.lazy_table import is_lazy, types_of_columns
 from bayesnb.data.read import collecting, is_dask
 from bayesnb.data.tables import TEXT
 from bayesnb.data.text_expressions import FIELDS, dates_in_text, fields_of_dates
@@ -72,7 +80,7 @@ class _Query:
     """
 
     def __init__(self, scorer: Scorer, frame: Any, columns: Mapping[int, LazyColumn]) -> None:
-        self.frame, self.steps = frame, 0
+        self.frame, self.steps = with_steps_apart(frame), 0
         self.scorer = scorer = _finite_scorer(scorer)
         self.most_compared = most_compared(frame)
         self.prefix = "_nb"
@@ -94,24 +102,17 @@ class _Query:
         return self._put(f"step_{self.steps}", columns)
 
     def _put(self, kind: str, columns: Any, kept: Iterable[nw.Expr] | None = None) -> np.ndarray:
-        """Add columns in one step, as an array of the same shape; parameters as for `_put_all`."""
-        (found,) = self._put_all({kind: [*np.ravel(columns)]}, kept)
-        return Columns.of(found).reshape(np.shape(columns))
-
-    def _put_all(
-        self, columns: Mapping[str, Sequence[nw.Expr]], kept: Iterable[nw.Expr] | None = None
-    ) -> list[list[nw.Expr]]:
-        """Add columns of several kinds in one step.
+        """Add columns in one step, as an array of the same shape.
 
         Of the earlier ones only those in `kept` stay, if it is given: a step takes an engine more time, the more
         columns it has.
         """
-        names = {kind: [self._name(kind, place) for place, _ in enumerate(own)] for kind, own in columns.items()}
-        if new := dict(zip(chain(*names.values()), chain(*columns.values()), strict=True)):
+        new = {self._name(kind, place): column for place, column in enumerate(np.ravel(columns))}
+        if new:
             frame = self.frame
             frame = frame.with_columns(**new) if kept is None else frame.select(*self.names, *kept, **new)
             self.frame = computed_once(frame)
-        return [[nw.col(name) for name in own] for own in names.values()]
+        return Columns.of(map(nw.col, new)).reshape(np.shape(columns))
 
     def _name(self, kind: str, place: int) -> str:
         return f"{self.prefix}_{kind}_{place}"
@@ -120,30 +121,19 @@ class _Query:
         """Put the numbers and the codes."""
         coded, numbered = self.scorer.code_readings, self.scorer.number_readings
         self._read_dates_in_text(columns)
-        in_bins = [one for one in coded if one.edges is not None]
-        of_categories = [one for one in coded if one.edges is None]
-        known = [columns[one.column].categories(one) for one in of_categories]
-        raw, others, cells = self._put_all(
-            {
-                "raw": [columns[one.column].numbers(one) for one in numbered],
-                "to_bins": [columns[one.column].numbers(one) for one in in_bins],
-                "to_categories": [own for own, _ in known],
-            }
-        )
+        raw = self._put("raw", [columns[one.column].numbers(one) for one in numbered])
         self.numbers = self._put("number", [_inside_support(x, one) for x, one in zip(raw, numbered, strict=True)])
         refused = [
             ~x.is_null() & kept.is_null() & (x.abs() > (LARGEST_NUMBER if one.tolerant else -1.0))
             for x, kept, one in zip(raw, self.numbers, numbered, strict=True)
         ]
-        found = iter(self._codes(of_categories, cells, [codes for _, codes in known]))
-        binned = (bins_as_codes(x, one.edges or ()) for x, one in zip(others, in_bins, strict=True))
-        codes = [next(found if one.edges is None else binned) for one in coded]
+        codes = self._codes(columns)
         for k, edges in self.scorer.bins:
             one = numbered[k]
             each = one.whole and one.highest - one.lowest == len(edges)
             codes.append(bins_as_codes(self.numbers[k], edges.tolist(), one.lowest if each else None))
         flag = in_halves([*refused, nw.lit(False)], or_)
-        self.codes, (self.refused,) = self._put_all({"code": codes, "refused": [flag]}, kept=self.numbers)
+        *self.codes, self.refused = self._put("code", [*codes, flag], kept=self.numbers)
         self.sizes = [one.num_codes for one in coded] + [len(edges) + 1 for _, edges in self.scorer.bins]
 
     def _read_dates_in_text(self, columns: Mapping[int, LazyColumn]) -> None:
@@ -151,29 +141,36 @@ class _Query:
         readings = (*self.scorer.code_readings, *self.scorer.number_readings)
         each = {(columns[one.column], dict(one.settings)["form"]): None for one in readings if one.recipe == "date"}
         dates = [(column, form) for column, form in each if column.dtype in TEXT]
-        texts = self._put("date", [dates_in_text(column.cells, form or ISO) for column, form in dates])
+        texts = self._put("date", [dates_in_text(column.cells.cast(nw.String), form or ISO) for column, form in dates])
         parts = [fields_of_dates(text, form or ISO) for text, (_, form) in zip(texts, dates, strict=True)]
-        found = self._put_all({f"date_{k}": [*own.values()] for k, own in enumerate(parts)})
+        found = self._put("part", [[*own.values()] for own in parts])
         for (column, form), own in zip(dates, found, strict=True):
             column.dates[form] = dict(zip(FIELDS, own, strict=True))
 
-    def _codes(
-        self, readings: Sequence[Reading], cells: Sequence[nw.Expr], known: Sequence[Mapping[Any, int]]
-    ) -> list[nw.Expr]:
-        """Positions of cells among categories, the number of categories for a missing one."""
+    def _codes(self, columns: Mapping[int, LazyColumn]) -> list[nw.Expr]:
+        """Positions of cells among categories, the number of categories for a missing one; or codes of bins."""
+        coded = self.scorer.code_readings
+        read = [
+            (columns[one.column].numbers(one), {}) if one.edges else columns[one.column].categories(one)
+            for one in coded
+        ]
+        cells = self._put("cell", [own for own, _ in read])
         many = {
-            self._name("place", k): (self._name("to_categories", k), [*own])
-            for k, own in enumerate(known)
+            self._name("place", k): (self._name("cell", k), [*own])
+            for k, (_, own) in enumerate(read)
             if len(own) > self.most_compared and [*own.values()] == [*range(len(own))]
         }
         self.frame = computed_once(with_looked_up(self.frame, {}, many))
         found = []
-        for k, (x, reading, own) in enumerate(zip(cells, readings, known, strict=True)):
+        for k, (x, reading, (_, own)) in enumerate(zip(cells, coded, read, strict=True)):
             missing = nw.lit(reading.num_codes)
             other = nw.lit(reading.num_codes - 1) if reading.others else missing
-            code = of_key(x, own, own.values(), other)
-            if (name := self._name("place", k)) in many:
+            if reading.edges:
+                code = bins_as_codes(x, reading.edges)
+            elif (name := self._name("place", k)) in many:
                 code = nw.when(nw.col(name) > 0).then(nw.col(name) - 1).otherwise(other)
+            else:
+                code = of_key(x, own, own.values(), other)
             found.append(nw.when(x.is_null()).then(missing).otherwise(code) if reading.others else code)
         return found
 
@@ -260,7 +257,10 @@ class _Query:
                 f"the classes are {listed(self.scorer.classes)}, and a column of an engine holds text, whole numbers, "
                 "numbers or booleans alone: take predict_proba"
             )
-        labels = [nw.lit(label, dtype=LABEL_TYPES[type(label)]) for label in self.scorer.classes]
+        dtype = LABEL_TYPES[kinds.pop()]
+        if dtype == nw.Int64 and max(self.scorer.classes) >= 2**63:
+            dtype = nw.UInt64
+        labels = [nw.lit(label, dtype=dtype) for label in self.scorer.classes]
         found = of_key(self.highest, self.joint, labels, labels[-1])
         return self._answer(found, labels[int(np.argmax(self.scorer.log_prior))])
 
@@ -329,9 +329,8 @@ def lazy_predictions(posterior: Any, method: str, X: Any, options: Mapping[str, 
             "words, point estimates of numbers and families of your own without a `scorer` have none; collect the "
             "table, or predict it in pieces"
         )
-    types = frame.collect_schema()
-    names = tuple(types.names())
-    require_plain_names(names)
+    types = types_of_columns(frame)
+    names = tuple(types)
     used = sorted({one.column for one in (*flat.scorer.code_readings, *flat.scorer.number_readings)})
     places = posterior.model.schema.locate(names, True, [used])
     require_new_columns(names, new, any_case=not frame.implementation.is_polars())

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import cloudpickle
@@ -396,9 +397,10 @@ class TestReading:
         assert [str(w.message).split(" hold")[0] for w in caught] == [f"column 'size': {number} cell(s)"]
 
     def test_progress(self, tmp_path, capsys):
+        path = write(tmp_path / "t.parquet")
         for fit, data, shown in (
             (nb.fit_batches, (in_batches,), "401row"),
-            (nb.fit_parquet, (write(tmp_path / "t.parquet"), "label"), "100%"),
+            (partial(nb.fit_parquet, batch_rows=500), (path, "label"), "100%"),
         ):
             fit(MODEL, *data, progress=True)
             told = capsys.readouterr().err

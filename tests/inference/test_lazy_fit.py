@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -158,7 +159,8 @@ def test_a_table_of_every_kind_of_column(mixed, engine, weighted):
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_a_column_is_read_twice_at_most(mixed, weighted):
+@pytest.mark.parametrize("words", [nb.Multinomial(), nb.DirichletMultinomial()], ids=["multinomial", "bursty"])
+def test_a_column_is_read_twice_at_most(mixed, weighted, words):
     read = Counter()
 
     def source(columns, predicate, num_rows, batch_size):
@@ -170,8 +172,9 @@ def test_a_column_is_read_twice_at_most(mixed, weighted):
 
     lazy = register_io_source(source, schema=mixed.schema)
     features = {name: family for name, family in MIXED.features.items() if name not in ("trees", "bins")}
+    features["words"] = words, ["the", "of"]
     nb.fit(nb.NaiveBayes(features), lazy, "label", Counted(), sample_weight="weight" if weighted else None)
-    assert read["the"] == read["of"] == 3  # also for the totals of the rows
+    assert read["the"] == read["of"] == 2  # also for the totals of the rows
     assert read["far"] == read["eggs"] == read["width"] == 2
     assert read["length"] == read["wait"] == 1 + weighted  # without weights, an engine has stable variances
     assert read["flag"] == read["island"] == read["day"] == 1
@@ -370,6 +373,20 @@ def test_names_of_columns_may_be_any_text(engine):
     require_equal(mine, expected)
 
 
+@pytest.mark.slow
+def test_spark_takes_dots_for_those_of_structures():
+    lazy = lazily(small().rename({"x": "x.1"}), "pyspark")
+    told = r"X has a column 'x\.1', and Spark takes a dot .*: rename it, X\.withColumnRenamed\('x\.1', 'x_1'\)"
+    for verb in (nb.NaiveBayes.from_frame, partial(nb.fit, NUMBERS), NaiveBayesClassifier().fit):
+        with pytest.raises(ValueError, match=told):
+            verb(lazy, "label")
+    posterior = nb.fit(NUMBERS, small(), "label")
+    with pytest.raises(ValueError, match=told):
+        posterior.predict_proba(lazy)
+    renamed = lazy.withColumnRenamed("x.1", "x")
+    assert nb.fit(NUMBERS, renamed, "label").log_evidence == pytest.approx(posterior.log_evidence)
+
+
 def test_categories_that_a_type_lists_keep_their_order():
     duckdb = pytest.importorskip("duckdb")
     values = ["b", "a", "b", "a"]
@@ -426,7 +443,7 @@ def test_bins_of_a_sample_are_those_of_a_fit_that_is_given_them(engine, monkeypa
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("engine", [*ENGINES, None])
 @pytest.mark.filterwarnings("ignore:.* rows lack a cell")
-def test_parquet_files_are_counted_by_an_engine_if_there_is_one(mixed, engine, weighted, tmp_path, monkeypatch):
+def test_parquet_files_are_counted_by_an_engine_if_there_is_one(mixed, engine, weighted, tmp_path, monkeypatch, capsys):
     features = {name: family for name, family in MIXED.features.items() if name not in ("trees", "bins")}
     mixed[:50].write_parquet(tmp_path / "a.parquet")
     mixed[50:].write_parquet(tmp_path / "b.parquet")
@@ -449,7 +466,8 @@ def test_parquet_files_are_counted_by_an_engine_if_there_is_one(mixed, engine, w
     if engine is not None:
         pytest.importorskip(engine)
         monkeypatch.setattr(batches, "_file_batches", None)  # no rows are read
-    require_equal(fit(), expected)
+    require_equal(fit(progress=True), expected)
+    assert ("reading" if engine else "row") in capsys.readouterr().err
     if engine is not None:
         monkeypatch.undo()
     with pytest.raises(ValueError, match="no hyperparameter is learned"):
@@ -505,6 +523,42 @@ BAD = {
         ValueError,
         "sample_weight 'w' holds -2.0",
     ),
+    "a weight beyond sums": (
+        (NUMBERS, small(w=[1.0, 1e300, 1.0, 1.0]), "label"),
+        {"sample_weight": "w"},
+        ValueError,
+        r"sample_weight 'w' holds 1e\+300: divide all by a common factor",
+    ),
+    "lists as labels": (
+        (NUMBERS, small(label=[[1], [2], [1], [2]]), "label"),
+        {},
+        TypeError,
+        "column 'label' holds List.*, which cannot be a label: convert it to text",
+    ),
+    "rows as labels": (
+        (NUMBERS, small(label=[{"a": 1}, {"a": 2}] * 2), "label"),
+        {},
+        TypeError,
+        "column 'label' holds Struct.*, which cannot be a label",
+    ),
+    "a name that is a pattern": (
+        (NUMBERS, small().with_columns(pl.lit(1).alias("^.*$")), "label"),
+        {},
+        ValueError,
+        r"X has a column '\^\.\*\$', a name that engines take for several columns: rename it",
+    ),
+    "a name for all columns": (
+        (NUMBERS, small().with_columns(pl.lit(1).alias("*")), "label"),
+        {},
+        ValueError,
+        r"X has a column '\*', a name that engines take for several columns: rename it",
+    ),
+    "a name that queries use": (
+        (NUMBERS, small().with_columns(__bayesnb_class=1), "label"),
+        {},
+        ValueError,
+        "X has a column '__bayesnb_class', a name that queries of the fit use: rename it",
+    ),
     "a missing weight": (
         (NUMBERS, small(w=[1.0, None, 1.0, 1.0]), "label"),
         {"sample_weight": "w"},
@@ -524,7 +578,6 @@ BAD = {
         "y holds the label 'v', which is not among the classes",
     ),
     "no column": ((NUMBERS, small().select("label"), "label"), {}, ValueError, "X has no column beside 'label': give"),
-    "a name for all columns": ((NUMBERS, small().rename({"x": "*"}), "label"), {}, ValueError, r"column '\*': engines"),
     "no rows": ((NUMBERS, small().head(0), "label"), {}, ValueError, "X has no rows"),
     "text in a number": (
         (nb.NaiveBayes({"t": nb.Gaussian()}), small(), "label"),
@@ -554,7 +607,7 @@ BAD = {
         (nb.NaiveBayes({"words": (nb.Multinomial(), ["x", "w"])}), small(x=[1.0, None, 2.0, 3.0]), "label"),
         {},
         ValueError,
-        "column 'x': a cell is missing, but Multinomial reads a row as one vector",
+        "column 'x': the cell is missing, but Multinomial reads a row as one vector",
     ),
     "no observed category": (
         (NUMBERS, small(t=pl.Series([None] * 4, dtype=pl.String)), "label"),
