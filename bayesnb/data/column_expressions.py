@@ -8,6 +8,8 @@ from typing import Any, Self
 import narwhals as nw
 import numpy as np
 
+from bayesnb.core.plain_formulas import in_halves
+
 
 class Columns(np.ndarray):
     """An array of expressions for NumPy's functions; along an axis of rows it has length one. A missing cell is null.
@@ -49,14 +51,6 @@ class Columns(np.ndarray):
 
 class PreciseColumns(Columns):
     """Columns whose log(1 + q) keeps the digits that 1 + q loses where q is small, at half the speed."""
-
-
-def in_halves(terms: Any, function: Callable[[Any, Any], Any]) -> Any:
-    """The sum of terms, or another function of them, half by half: engines limit how deep an expression is."""
-    if len(terms) == 1:
-        return terms[0]
-    middle = len(terms) // 2
-    return function(in_halves(terms[:middle], function), in_halves(terms[middle:], function))
 
 
 def _literal(value: Any) -> Any:
