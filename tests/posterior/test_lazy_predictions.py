@@ -432,8 +432,8 @@ def test_a_row_that_no_class_can_have_gets_the_class_probabilities(engine):
 
 def test_many_classes_make_no_deep_expression():
     rng = np.random.default_rng(3)
-    y = [f"class {k}" for k in range(200)] * 2
-    X = pl.DataFrame({"size": rng.normal(size=400), "kind": rng.choice(["p", "q"], 400)})
+    y = [f"class {k}" for k in range(300)] * 2
+    X = pl.DataFrame({"size": rng.normal(size=600), "kind": rng.choice(["p", "q"], 600)})
     posterior = weighted(nb.fit(nb.NaiveBayes({"size": nb.Gaussian(), "kind": nb.Categorical()}), X, y))
     found = collected(posterior.predict_proba(X[:9].lazy())).select(pl.exclude(X.columns)).to_numpy()
     np.testing.assert_allclose(found, posterior.predict_proba(X[:9]), rtol=1e-9)
