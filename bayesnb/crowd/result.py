@@ -17,14 +17,12 @@ from bayesnb.core.deferred import map_tree, xr
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
 from bayesnb.crowd.annotation_table import AnnotationTable, LabelDraws, most_informative, read_labels_of_items
 from bayesnb.crowd.figures import AnnotationFigures, is_point_estimate, positions_of
+from bayesnb.posterior.belief import PROB
 from bayesnb.posterior.files import save
 
 # --------------------------------------------------------------------------------------------------
 # What a fit of annotations gives
 # --------------------------------------------------------------------------------------------------
-
-PROB = 0.89
-"""Probability of the intervals, the default of all intervals of the package."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -589,7 +589,7 @@ class BinnedFamily(ConjugateFamily):
         return f"{len(self.edges) - 1} bins from {self.edges[0]:.4g} to {self.edges[-1]:.4g}"
 
 
-def steps(family: Family) -> tuple[float, ...]:
+def edges_of_family(family: Family) -> tuple[float, ...]:
     """Edges between which the density is constant, of a hurdle that of the other cells; none if it is smooth."""
     inner = getattr(family, "family", family)
     return inner.edges if isinstance(inner, BinnedFamily) else ()

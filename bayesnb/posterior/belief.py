@@ -608,7 +608,7 @@ class DrawnForms(DrawnValues):
 # --------------------------------------------------------------------------------------------------
 
 PROB = 0.89
-"""Probability of the intervals of `WeightedPosterior.weights`."""
+"""Probability of the intervals that results show, the default of all intervals of the package."""
 
 
 @dataclass(frozen=True)

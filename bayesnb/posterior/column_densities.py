@@ -15,7 +15,7 @@ from bayesnb.core.panels import HATCHES, LINES, MARKERS, Panels, name_columns, n
 from bayesnb.core.printing import short_name
 from bayesnb.data.labels import read_labels
 from bayesnb.data.read import as_table
-from bayesnb.families.bins import averages_between, lattice, steps
+from bayesnb.families.bins import averages_between, edges_of_family, lattice
 from bayesnb.posterior.posterior import Posterior
 
 GRID = 300
@@ -147,7 +147,7 @@ def column_densities(
         values = np.arange(edges[0] + 0.5, edges[-1]) if kind == "count" else np.linspace(edges[0], edges[-1], GRID)
         values = values[np.asarray(block.family.support(values)) & ~np.isin(values, of_atoms)]
     atoms = {float(atom): _density(posterior, at, np.array([atom]))[0] for atom in of_atoms}
-    if constant := steps(block.family):
+    if constant := edges_of_family(block.family):
         # Bins may be narrower than a line. The bars show the data at this width, and the density is averaged likewise.
         average = averages_between(edges, constant, partial(_density, posterior, at))
         values, density = np.repeat(edges, 2)[1:-1], np.repeat(average, 2, axis=0)

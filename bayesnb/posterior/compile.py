@@ -10,7 +10,7 @@ import numpy as np
 from bayesnb.core.arrays import dense, row_pieces
 from bayesnb.core.cells import LARGEST_COUNT, LARGEST_NUMBER, OTHER
 from bayesnb.core.deferred import in_float64
-from bayesnb.families.bins import steps
+from bayesnb.families.bins import edges_of_family
 from bayesnb.families.hyperparameters import kind_of_cell, limits_of, support_of
 from bayesnb.model.blocks import Block, features_of, subjects_of
 from bayesnb.model.bound import BoundModel
@@ -263,7 +263,7 @@ def _lower_ends_of_parts(family: Any) -> tuple[float, ...]:
 
     Each number but the first is the lower end of its part.
     """
-    support, inner = support_of(family), steps(family)
+    support, inner = support_of(family), edges_of_family(family)
     lowest, highest, whole = limits_of(family) or NO_LIMITS
     if whole and highest - lowest < MOST_CODES:
         return tuple(np.arange(lowest, highest + 1).tolist())
