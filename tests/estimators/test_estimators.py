@@ -715,3 +715,24 @@ def test_weights_of_words_are_multinomial():
     assert isinstance(family, nb.Multinomial)
     assert family.fractional
     assert pipeline.predict(["cake with tea", "coke"]).tolist() == ["x", "z"]
+
+
+@pytest.mark.parametrize("number", [6, 2100])
+@pytest.mark.parametrize(
+    "of_text",
+    [
+        pd.Series,
+        partial(pd.Series, dtype=object),
+        partial(pd.Series, dtype="category"),
+        pl.Series,
+        partial(np.array, dtype=object),
+    ],
+    ids=["pandas", "objects of pandas", "categories", "polars", "objects"],
+)
+def test_labels_of_text_are_an_array_of_text(of_text, number):
+    y = ["abc"[i * i % 3] * 2 for i in range(number)]
+    X = np.arange(number)[:, None] % 7.0
+    fitted, expected = GaussianNB().fit(X, of_text(y)), nb.fit(nb.Gaussian(), X, y)
+    assert fitted.classes_.dtype.kind == "U"
+    np.testing.assert_array_equal(fitted.classes_, sorted({*y}))
+    np.testing.assert_array_equal(fitted.predict(X), expected.predict(X))
