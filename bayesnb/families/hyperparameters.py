@@ -227,12 +227,15 @@ class Support:
         return self.inside(x)
 
 
-REAL = Support("real", np.isfinite, 0.0)
+REAL = Support("real", lambda x: namespace(x)[0].isfinite(x), 0.0)
 POSITIVE = Support("positive", lambda x: x > 0, 1.0)
 NONNEGATIVE = Support("nonnegative", lambda x: x >= 0, 1.0)
 BOOLEAN = Support("boolean", lambda x: (x == 0) | (x == 1), 0.0, is_discrete=True)
 NONNEGATIVE_INTEGER = Support(
-    "nonnegative_integer", lambda x: (x >= 0) & (x < np.inf) & (x == np.rint(x)), 0.0, is_discrete=True
+    "nonnegative_integer",
+    lambda x: (x >= 0) & (x < np.inf) & (x == namespace(x)[0].rint(x)),
+    0.0,
+    is_discrete=True,
 )
 KNOWN = (REAL, POSITIVE, NONNEGATIVE, BOOLEAN, NONNEGATIVE_INTEGER)
 

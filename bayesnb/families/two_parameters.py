@@ -378,7 +378,7 @@ class VonMises(Concentrated, ExponentialFamily):
     concentration: Hyperparameter = 1.5
     rate: Hyperparameter = None
 
-    support = Support("interval", lambda x: np.abs(x) <= LARGEST, 0.0, ends=(-LARGEST, LARGEST))
+    support = Support("interval", lambda x: abs(x) <= LARGEST, 0.0, ends=(-LARGEST, LARGEST))
     holds: ClassVar[str] = "an angle in radians from -pi to pi"
     hint: ClassVar[str] = (
         "convert degrees by np.deg2rad(x), move radians into the interval by np.angle(np.exp(1j * x)), or mark the "
