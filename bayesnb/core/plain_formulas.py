@@ -1,8 +1,8 @@
 """Formulas that fits and fitted models share, which need NumPy alone."""
 
 from collections.abc import Callable
-from functools import reduce
 from math import prod
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,14 @@ HIGHEST = 700.0
 """Logarithm of nearly the largest float64."""
 
 
+def in_halves(terms: Any, function: Callable[[Any, Any], Any]) -> Any:
+    """The sum of terms, or another function of them, half by half: engines limit how deep an expression is."""
+    if len(terms) == 1:
+        return terms[0]
+    middle = len(terms) // 2
+    return function(in_halves(terms[:middle], function), in_halves(terms[middle:], function))
+
+
 def mixed(
     log_density: Any, log_prior: Any, share: Any, xp: Any = np, computed: Callable[[Any], Any] = lambda step: step
 ) -> Any:
@@ -85,12 +93,12 @@ def mixed(
         return log_density
     # Class by class, because short rows cost NumPy more than their numbers do.
     classes = range(log_density.shape[-1])
-    highest = reduce(xp.maximum, (log_density[..., c] + log_prior[..., c] for c in classes))
+    highest = in_halves([log_density[..., c] + log_prior[..., c] for c in classes], xp.maximum)
     highest = computed(xp.where(xp.isneginf(highest), 0.0, highest))[..., None]
     # Relative to the highest joint density. A class without probability may be far above, and must not be infinite.
     density = computed(xp.exp(xp.minimum(log_density - highest, HIGHEST)))
     prior = xp.exp(log_prior)
-    pooled = computed(sum(density[..., c] * prior[..., c] for c in classes))
+    pooled = computed(in_halves([density[..., c] * prior[..., c] for c in classes], add))
     with np.errstate(divide="ignore"):
         return highest + xp.log((1.0 - share) * density + share * pooled[..., None])
 

@@ -8,15 +8,14 @@ from typing import Any, Self
 import narwhals as nw
 import numpy as np
 
-
-class NoExpressionError(NotImplementedError):
-    """Engines of tables lack a function of a formula."""
+from bayesnb.core.plain_formulas import in_halves
 
 
 class Columns(np.ndarray):
     """An array of expressions for NumPy's functions; along an axis of rows it has length one. A missing cell is null.
 
-    Conditions that are known before the query, such as those on parameters, stay booleans and choose an expression.
+    A function that engines lack raises NotImplementedError. Conditions that are known before the query, such as those
+    on parameters, stay booleans and choose an expression.
     """
 
     __array_priority__ = 1.0  # else NumPy joins them to a plain array
@@ -43,7 +42,7 @@ class Columns(np.ndarray):
         if function in ARRANGEMENTS:
             return super().__array_function__(function, types, arguments, options)
         if function not in FUNCTIONS:
-            raise NoExpressionError(function.__name__)
+            raise NotImplementedError(function.__name__)
         return self._like(FUNCTIONS[function](*arguments, **options))
 
     def _like(self, found: Any) -> Any:
@@ -52,14 +51,6 @@ class Columns(np.ndarray):
 
 class PreciseColumns(Columns):
     """Columns whose log(1 + q) keeps the digits that 1 + q loses where q is small, at half the speed."""
-
-
-def in_halves(terms: Any, function: Callable[[Any, Any], Any]) -> Any:
-    """The sum of terms, or another function of them, half by half: engines limit how deep an expression is."""
-    if len(terms) == 1:
-        return terms[0]
-    middle = len(terms) // 2
-    return function(in_halves(terms[:middle], function), in_halves(terms[middle:], function))
 
 
 def _literal(value: Any) -> Any:

@@ -27,6 +27,7 @@ __getattr__, __dir__, __all__ = _exports(
         "families.conjugate": ["ConjugateFamily"],
         "families.exponential": ["ExponentialFamily"],
         "families.family": ["Family", "JointFamily"],
+        "families.host_sums": ["observed_weight"],
         "families.hyperparameters": ["format_number"],
         "families.moments": ["Moments", "Scatter"],
         "families.needs": [
@@ -40,7 +41,7 @@ __getattr__, __dir__, __all__ = _exports(
             "Sums",
             "ValueCounts",
         ],
-        "families.statistics": ["ClassCounts", "Counts", "Levels", "Statistics", "class_sums", "observed_weight"],
+        "families.statistics": ["ClassCounts", "Counts", "Levels", "Statistics", "class_sums"],
         "families.words": ["Annotations"],
         "serve.scorer": ["MultivariateT", "RisingFactorials", "StudentT"],
     },

@@ -26,7 +26,7 @@ from bayesnb.families.needs import (
     fill_needs,
     list_needs,
 )
-from bayesnb.families.statistics import Tally, class_sums, entries_of, observed_weight, sums_of_cells
+from bayesnb.families.statistics import Tally, class_sums, entries_of, sums_of_cells
 
 
 def count_on_host(tree: Any, x: Any, membership: Any) -> Any:
@@ -66,10 +66,11 @@ class CellsOfRows:
 
     @cached_property
     def weight(self) -> np.ndarray:
-        if scipy.sparse.issparse(self.x):
-            return observed_weight(self.x, self.membership)
+        of_rows = self.membership.sum(axis=0)[:, None]
         if self.missing is None:
-            return np.repeat(self.membership.sum(axis=0)[:, None], self.x.shape[1], axis=1)
+            return np.repeat(of_rows, self.x.shape[1], axis=1)
+        if scipy.sparse.issparse(self.x):
+            return of_rows - class_sums(self.missing, self.membership)
         return self.membership.T @ (~self.missing).astype(np.float64)
 
     @cached_property
@@ -96,6 +97,33 @@ class CellsOfRows:
             sparse = scipy.sparse.issparse(self.x)
             self._filled[filler] = filled(self.x) if sparse else self.xp.where(self.missing, filler, self.x)
         return self._filled[filler]
+
+
+def observed_weight(x: Any, membership: Any) -> np.ndarray:
+    """Weight of the cells that are not missing, shape (classes, columns).
+
+    Parameters
+    ----------
+    x : array or CSR array, shape (rows, columns)
+        Missing cells are NaN.
+    membership : array or Membership, shape (rows, classes)
+        Weight of each row in each class, as `Family.statistics` gets it.
+
+    See Also
+    --------
+    class_sums : Weighted sums of columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> x = np.array([[1.0, np.nan], [3.0, 4.0], [5.0, 6.0]])
+    >>> membership = np.array([[1, 0], [1, 0], [0, 1]])
+    >>> nb.families.observed_weight(x, membership)
+    array([[2., 1.],
+           [1., 1.]])
+    """
+    return CellsOfRows(x, membership).weight
 
 
 @dataclass(frozen=True)

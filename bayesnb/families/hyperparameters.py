@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.cells import LARGEST_COUNT, LARGEST_NUMBER
 from bayesnb.core.checking import require_readable
 from bayesnb.core.deferred import constraints, dist, is_distribution, jax, leaves, namespace
 
@@ -261,6 +262,17 @@ def limits_of(family: Any) -> tuple[float, float, bool] | None:
 def accepts_fractions(family: Any) -> bool:
     """Whether cells may be fractions, though the support has whole numbers only: the field ``fractional``."""
     return getattr(family, "fractional", False)
+
+
+def held_by(cells: Any, family: Any, most: float = LARGEST_COUNT) -> Any:
+    """Which cells a family can hold, and float64 the sums of; counts up to `most`."""
+    xp, support = namespace(cells)[0], NONNEGATIVE if accepts_fractions(family) else support_of(family)
+    if support is BOOLEAN:
+        return (cells == 0) | (cells == 1)
+    if support is NONNEGATIVE_INTEGER:
+        return (cells >= 0) & (cells == xp.rint(cells)) & (cells <= most)
+    within = xp.abs(cells) <= LARGEST_NUMBER
+    return within if support is REAL else support(cells) & within
 
 
 def keeps_others(family: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import all_whole, any_missing, close, missing_entries, sums_at
+from bayesnb.core.arrays import all_whole, close, sums_at
 from bayesnb.core.deferred import leaves, map_tree, namespace, pytree
 
 # --------------------------------------------------------------------------------------------------
@@ -325,40 +325,6 @@ def class_sums(x: Any, membership: Any) -> np.ndarray:
     sums.coords = np.repeat(membership.indices.astype(x.indices.dtype, copy=False), entries), x.indices
     sums.data = x.data if classes_of_rows(membership) is not None else x.data * np.repeat(membership.data, entries)
     return sums.toarray()
-
-
-def observed_weight(x: Any, membership: Any) -> np.ndarray:
-    """Weight of the cells that are not missing, shape (classes, columns).
-
-    Parameters
-    ----------
-    x : array or CSR array, shape (rows, columns)
-        Missing cells are NaN.
-    membership : array or Membership, shape (rows, classes)
-        Weight of each row in each class, as `Family.statistics` gets it.
-
-    See Also
-    --------
-    class_sums : Weighted sums of columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import bayesnb as nb
-    >>> x = np.array([[1.0, np.nan], [3.0, 4.0], [5.0, 6.0]])
-    >>> membership = np.array([[1, 0], [1, 0], [0, 1]])
-    >>> nb.families.observed_weight(x, membership)
-    array([[2., 1.],
-           [1., 1.]])
-    """
-    of_rows = membership.sum(axis=0)[:, None]
-    if scipy.sparse.issparse(x):
-        missing = missing_entries(x)
-        if missing.nnz:
-            return of_rows - class_sums(missing, membership)
-    elif any_missing(x):
-        return membership.T @ (~np.isnan(x)).astype(np.float64)
-    return np.repeat(of_rows, x.shape[1], axis=1)
 
 
 def sums_of_cells(x: Any, membership: Any) -> np.ndarray:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.cells import ACCURATE_COUNT, LARGEST_COUNT, LARGEST_NUMBER, OTHER
-from bayesnb.core.deferred import constraints, jax, jnp
+from bayesnb.core.cells import ACCURATE_COUNT, LARGEST_COUNT, OTHER
+from bayesnb.core.deferred import jax, jnp
 from bayesnb.core.device_arrays import PIECE_SIZES, DeviceArray, result_on_device
 from bayesnb.core.number_form import is_number
 from bayesnb.data.derived import ArrangedTable
@@ -15,7 +15,7 @@ from bayesnb.data.schema import Schema
 from bayesnb.data.tables import DeviceTable, Table
 from bayesnb.families.device_sums import count_on_device
 from bayesnb.families.family import Family
-from bayesnb.families.hyperparameters import accepts_fractions
+from bayesnb.families.hyperparameters import held_by
 from bayesnb.families.statistics import ClassCounts
 from bayesnb.model.blocks import Block, ModelStatistics
 
@@ -143,12 +143,7 @@ def _encoded(
     if sizes is not None:
         allowed = (x >= 0) & (x < sizes) & (x == jnp.rint(x)) | jnp.isnan(x)
         return x, allowed.all(axis=1)
-    support = constraints.nonnegative if accepts_fractions(family) else family.support
-    allowed = support(x) & (x < jnp.inf)
-    if support is constraints.nonnegative_integer:
-        allowed &= x <= most
-    elif x.dtype == jnp.float64:  # no smaller type holds LARGEST_NUMBER
-        allowed &= jnp.abs(x) <= LARGEST_NUMBER
+    allowed = held_by(x, family, most)
     if family.cell == "number":
         allowed |= jnp.isnan(x)
     return x, allowed.all(axis=1)

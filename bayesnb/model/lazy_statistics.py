@@ -24,14 +24,14 @@ from bayesnb.core.cells import (
     warn_of_large_counts,
 )
 from bayesnb.core.deferred import in_float64
-from bayesnb.data.column_expressions import Columns, NoExpressionError, place_among
+from bayesnb.data.column_expressions import Columns, place_among
 from bayesnb.data.labels import Found
 from bayesnb.data.lazy_cells import LazyColumn, of_key
 from bayesnb.data.lazy_table import CLASS, ROWS, WEIGHT, LazyTable, Question, without_rows_in_errors
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.tables import FrameTable
 from bayesnb.families.host_sums import count_on_host, stated_needs
-from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, support_of
+from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, held_by, support_of
 from bayesnb.families.moments import moments_beyond_rounding, scatter_beyond_rounding
 from bayesnb.families.needs import (
     CellWeight,
@@ -49,7 +49,7 @@ from bayesnb.families.statistics import ClassCounts, Membership, safe_ratio
 from bayesnb.model.blocks import Block, ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.open_schema import OpenSchema
-from bayesnb.model.reading import Chunks, Counted, checked_cells, count_rows, held_by
+from bayesnb.model.reading import Chunks, Counted, checked_cells, count_rows
 
 type Asking = Generator[list[Question], Any, Any]
 """Asks for sums by class, gets them, may ask again, and returns a result."""
@@ -222,7 +222,7 @@ class _Counter:
 
     @singledispatchmethod
     def _count_need(self, need: Need, cells: np.ndarray, block: Block) -> Asking:
-        raise NoExpressionError(type(need).__name__)
+        raise NotImplementedError(type(need).__name__)
 
     @_count_need.register
     def _(self, need: RowWeight, cells: np.ndarray, block: Block) -> Asking:
@@ -251,7 +251,7 @@ class _Counter:
             return (yield from self._count_need_by_value(need, cells, block))
         try:
             terms = cells if need.terms is None else _formula(need.terms, cells)
-        except NoExpressionError:
+        except NotImplementedError:
             return (yield from self._count_need_by_value(need, cells, block))
         each = terms if isinstance(terms, tuple) else (terms,)
         sums = yield from _together([self._sum_of_term(term, cells, need.over_columns) for term in each])
@@ -393,7 +393,5 @@ def _formula(function: Any, cells: np.ndarray) -> Any:
     """A formula of cells as expressions."""
     try:
         return function(cells)
-    except NoExpressionError:
-        raise
     except (TypeError, ValueError, AttributeError, IndexError) as error:  # a formula of other libraries
-        raise NoExpressionError(str(error)) from error
+        raise NotImplementedError(str(error)) from error

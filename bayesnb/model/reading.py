@@ -27,11 +27,11 @@ from bayesnb.data.schema import Schema, are_codes, encode_categories
 from bayesnb.data.tables import Table
 from bayesnb.families.family import Family
 from bayesnb.families.hyperparameters import (
-    BOOLEAN,
     NONNEGATIVE,
     NONNEGATIVE_INTEGER,
     REAL,
     accepts_fractions,
+    held_by,
     support_of,
 )
 from bayesnb.families.statistics import ClassCounts, Membership, Statistics
@@ -187,17 +187,6 @@ def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
             return np.False_
         held = np.asarray(held_by(cells, family))
     return ~(held | np.isnan(cells)) if family.cell == "number" else ~held
-
-
-def held_by(cells: Any, family: Family) -> Any:
-    """Which cells a family can hold, and float64 the sums of; of an array, or of the columns of a lazy table."""
-    support = NONNEGATIVE if accepts_fractions(family) else support_of(family)
-    if support is BOOLEAN:
-        return (cells == 0) | (cells == 1)
-    if support is NONNEGATIVE_INTEGER:
-        return (cells >= 0) & (cells == np.rint(cells)) & (cells <= LARGEST_COUNT)
-    within = np.abs(cells) <= LARGEST_NUMBER
-    return within if support is REAL else support(cells) & within
 
 
 def not_negative_up_to(largest: float, cells: np.ndarray) -> bool:

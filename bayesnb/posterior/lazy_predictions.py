@@ -12,8 +12,9 @@ import numpy as np
 from bayesnb.core.cells import LARGEST_NUMBER
 from bayesnb.core.checking import listed
 from bayesnb.core.number_form import NumberForm
+from bayesnb.core.plain_formulas import in_halves
 from bayesnb.core.recipes import ISO
-from bayesnb.data.column_expressions import Columns, PreciseColumns, in_halves
+from bayesnb.data.column_expressions import Columns, PreciseColumns
 from bayesnb.data.dask_table import as_graph_value, map_partitions, without_rows
 from bayesnb.data.lazy_cells import (
     LazyColumn,

@@ -430,6 +430,15 @@ def test_a_row_that_no_class_can_have_gets_the_class_probabilities(engine):
     assert_as_in_memory(posterior.with_class_probs([0.0, 0.2, 0.8]), rows, engine)
 
 
+def test_many_classes_make_no_deep_expression():
+    rng = np.random.default_rng(3)
+    y = [f"class {k}" for k in range(300)] * 2
+    X = pl.DataFrame({"size": rng.normal(size=600), "kind": rng.choice(["p", "q"], 600)})
+    posterior = weighted(nb.fit(nb.NaiveBayes({"size": nb.Gaussian(), "kind": nb.Categorical()}), X, y))
+    found = collected(posterior.predict_proba(X[:9].lazy())).select(pl.exclude(X.columns)).to_numpy()
+    np.testing.assert_allclose(found, posterior.predict_proba(X[:9]), rtol=1e-9)
+
+
 @pytest.mark.parametrize("engine", EVERY_ENGINE)
 def test_labels_of_every_type_and_names_of_every_kind(engine):
     X = pl.DataFrame({"_NB x": [0.0, 1.0, 5.0, 6.0], "_NBR0": ["p", "p", "q", "q"], "more": [1, 2, 3, 4]})
