@@ -160,9 +160,13 @@ class LazyTable:
         weight = [] if sample_weight is None else [nw.col(sample_weight).cast(nw.Float64).alias(WEIGHT)]
         if weight and not (self.schema[sample_weight].is_numeric() or self.schema[sample_weight] == nw.Boolean):
             raise TypeError(f"column {sample_weight!r} holds {self.schema[sample_weight]}: give weights in numbers")
-        label = nw.lit(0) if y is None else nw.col(y)
+        label = nw.lit(0) if y is None else self._as_labels(nw.col(y))
         self._rows = self.frame.with_columns(label.alias(CLASS), *weight)
         self._counts: dict[Any, nw.DataFrame[Any]] = {}
+
+    def _as_labels(self, cells: Any) -> Any:
+        """The labels as an expression or a series. Sums of whole numbers have 128 bits in DuckDB."""
+        return cells.cast(nw.Int64) if self.schema[self.target] == nw.Int128 else cells
 
     def of_class(self, label: Any) -> "LazyTable":
         """The rows of a class; of a table without labels all its rows, as rows of this class."""
@@ -265,13 +269,20 @@ class LazyTable:
         found = []
         for group in batched(questions, QUERY_SUMS):
             answers = self._collected(partial(self._answers, group), "sums")
+            self._require_same_rows(answers)
             found += [self.by_class(answers, f"c{k}", classes) for k, _ in enumerate(group)]
         return found
 
     def _answers(self, questions: Sequence[Question]) -> nw.DataFrame[Any]:
         cells = [cell.alias(f"c{k}") for k, (cell, _) in enumerate(questions)]
         aggregates = [aggregate(nw.col(f"c{k}")) for k, (_, aggregate) in enumerate(questions)]
-        return self._rows.select(CLASS, *cells).group_by(CLASS).agg(*aggregates).collect()
+        return self._rows.select(CLASS, *cells).group_by(CLASS).agg(nw.len().alias(ROWS), *aggregates).collect()
+
+    def _require_same_rows(self, found: nw.DataFrame[Any]) -> None:
+        """Raise ValueError if a query finds other numbers of rows by class than the labels have."""
+        number = dict(found.group_by(CLASS).agg(nw.col(ROWS).sum()).rows())
+        if number != dict(self.labels.select(CLASS, ROWS).rows()):
+            raise ValueError("the rows of X change between two queries: give a table that stays, such as a copy")
 
     def counts(self, columns: Mapping[str, nw.Expr], who: str, *, kept: bool = True) -> nw.DataFrame[Any]:
         """Each label with values that occur with it, in how many rows, and their weight.
@@ -303,6 +314,7 @@ class LazyTable:
                 f"{who} needs every value of {listed(columns)}, and X has more than {MOST_VALUES:,}: give these "
                 f"columns another family, or rows in memory, X.{collecting(self.frame)} or a sample of X"
             )
+        self._require_same_rows(found)
         if not weight:
             found = found.with_columns(nw.col(ROWS).cast(nw.Float64).alias(WEIGHT))
         if kept:
@@ -325,7 +337,7 @@ class LazyTable:
 
     def _parts_of(self, frame: nw.DataFrame[Any]) -> tuple[Any, Any, Any]:
         """The table, the labels and the weights of rows in memory; None for what the table does not have."""
-        labels = None if self.target is None else as_labels(frame[self.target].to_native())
+        labels = None if self.target is None else as_labels(self._as_labels(frame[self.target]).to_native())
         weights = None if self.weight is None else frame[self.weight].cast(nw.Float64).to_numpy()
         return frame.select(*self.names).to_native(), labels, weights
 

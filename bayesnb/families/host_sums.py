@@ -139,6 +139,8 @@ class CountedFamily:
     def needs(self) -> Any:
         """The statistics with a need in the place of each array, or `Afterwards`; any engine counts them.
 
+        Families of categories and bins state them once they are bound to a table, as in ``model.bind(X, y).families``.
+
         Raises
         ------
         NotImplementedError

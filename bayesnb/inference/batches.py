@@ -384,7 +384,8 @@ def _find_files(paths: Any) -> list[Path]:
             raise FileNotFoundError(f"there is no file {str(path)!r}: paths are Parquet files or folders of them")
         inside = sorted(path.glob("*.parquet")) if os.path.isdir(path) else [path]
         if not inside:
-            raise FileNotFoundError(f"the folder {path} holds no file *.parquet")
+            lazily = f"nb.fit takes those of its own folders as polars.scan_parquet({str(path)!r})"
+            raise FileNotFoundError(f"the folder {path} holds no file *.parquet: {lazily}")
         found += inside
     if not found:
         raise ValueError("paths is empty: give at least one file")

@@ -66,7 +66,8 @@ def require_readings(exclude: Iterable[str]) -> list[str]:
     """The readings that are left out; raise ValueError for a name that is none of `READINGS`."""
     excluded = [exclude] if isinstance(exclude, str) else [*(exclude or ())]
     if unknown := [name for name in excluded if name not in READINGS]:
-        raise ValueError(f"exclude names {unknown[0]!r}, which is no reading: give some of {', '.join(READINGS)}")
+        some = ", ".join(READINGS)
+        raise ValueError(f"exclude names {unknown[0]!r}, which is no reading: give some of {some}; x is any column")
     return excluded
 
 

@@ -387,6 +387,15 @@ def test_spark_takes_dots_for_those_of_structures():
     assert nb.fit(NUMBERS, renamed, "label").log_evidence == pytest.approx(posterior.log_evidence)
 
 
+def test_labels_that_are_sums_are_whole_numbers():
+    duckdb = pytest.importorskip("duckdb")
+    cells = small(label=[0, 2, 0, 2]).with_row_index("row").to_arrow()  # noqa: F841
+    lazy = duckdb.sql("SELECT x, t, sum(label) AS label FROM cells GROUP BY x, t, row ORDER BY row")
+    rows = small(label=[0, 2, 0, 2]).drop("w")
+    require_equal(nb.fit(NUMBERS, lazy, "label", Counted()), nb.fit(NUMBERS, rows, "label", Counted()))
+    assert NaiveBayesClassifier().fit(lazy, "label").classes_.tolist() == [0, 2]
+
+
 def test_categories_that_a_type_lists_keep_their_order():
     duckdb = pytest.importorskip("duckdb")
     values = ["b", "a", "b", "a"]
@@ -492,6 +501,23 @@ def test_names_of_parquet_files_are_no_patterns(engine, tmp_path, monkeypatch):
     small(x=[0.0, 0.0, 0.0, 9.0]).write_parquet(folder / "rows 1.parquet")
     found = nb.fit_parquet(NUMBERS, folder / "rows [1]*.parquet", "label", Counted())
     require_equal(found, nb.fit(NUMBERS, small().drop("w"), "label", Counted()))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_folders_of_partitions_are_a_lazy_table(engine, tmp_path):
+    rows = small().drop("w")
+    for (kind,), part in rows.partition_by("t", as_dict=True, include_key=False).items():
+        (folder := tmp_path / f"t={kind}").mkdir()
+        part.write_parquet(folder / "rows.parquet")
+    with pytest.raises(
+        FileNotFoundError, match=r"holds no file .*: nb.fit takes those of its own folders as polars.sc"
+    ):
+        nb.fit_parquet(NUMBERS, tmp_path, "label")
+    if engine == "polars":
+        lazy = pl.scan_parquet(tmp_path)
+    else:
+        lazy = pytest.importorskip("duckdb").read_parquet(f"{tmp_path}/*/*.parquet", hive_partitioning=True)
+    require_equal(nb.fit(NUMBERS, lazy, "label", Counted()), nb.fit(NUMBERS, rows, "label", Counted()))
 
 
 # ---- bad input
@@ -641,6 +667,18 @@ def test_large_counts_are_told(family, engine):
     frame = small(x=[1.0, 2e9, 3.0, 4.0])
     with pytest.warns(UserWarning, match="column 'x' has counts above 1e\\+09"):
         nb.fit(nb.NaiveBayes({"x": family}), lazily(frame, engine), "label")
+
+
+@pytest.mark.parametrize("family", [nb.Gaussian(), nb.Categorical(), nb.Poisson()], ids=repr)
+def test_a_table_that_changes_between_queries_is_refused(family):
+    frame, number = pl.DataFrame({"x": np.arange(100) % 4, "label": ["u", "v"] * 50}), iter(range(90, 100))
+
+    def source(columns, predicate, num_rows, batch_size):
+        """One row more at each reading."""
+        yield frame.head(next(number)).select(columns or pl.all())
+
+    with pytest.raises(ValueError, match="the rows of X change between two queries: give a table that stays"):
+        nb.fit(nb.NaiveBayes({"x": family}), register_io_source(source, schema=frame.schema), "label")
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -498,7 +498,11 @@ def test_parameters_choose_readings(table):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"exclude": ("x is gone",)}, ValueError, "'x is gone'.*x is missing, x as categories, x day.*x hour"),
+        (
+            {"exclude": ("x is gone",)},
+            ValueError,
+            "'x is gone'.*x is missing, x as categories, x day.*x hour; x is any column",
+        ),
         ({"exclude": "wage is missing"}, ValueError, "'wage is missing'"),
         ({"exclude": [3]}, ValueError, "exclude names 3"),
         ({"descriptions": "all"}, ValueError, '"auto", "columns" or None'),
