@@ -139,6 +139,10 @@ def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:
     return "\n".join(text.rstrip() for text in lines if text.strip())
 
 
+PROB = 0.89
+"""Probability of the intervals that results show, the default of all intervals of the package."""
+
+
 def percent(prob: float) -> str:
     """A probability as "89 %"."""
     return f"{100 * prob:.4g} %"

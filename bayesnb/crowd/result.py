@@ -14,10 +14,10 @@ import bayesnb as nb
 from bayesnb.core.arrays import coordinate
 from bayesnb.core.checking import listed, proportion, warn, whole_number
 from bayesnb.core.deferred import map_tree, xr
+from bayesnb.core.panels import PROB
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
 from bayesnb.crowd.annotation_table import AnnotationTable, LabelDraws, most_informative, read_labels_of_items
 from bayesnb.crowd.figures import AnnotationFigures, is_point_estimate, positions_of
-from bayesnb.posterior.belief import PROB
 from bayesnb.posterior.files import save
 
 # --------------------------------------------------------------------------------------------------

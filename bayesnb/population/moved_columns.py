@@ -14,7 +14,7 @@ from scipy.special import expit, logit, logsumexp
 from bayesnb.core.checking import first_few, proportion, whole_number
 from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import how_many
-from bayesnb.core.panels import grid_of_panels
+from bayesnb.core.panels import PROB, grid_of_panels
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
 from bayesnb.data.elsewhere import TableElsewhere
 from bayesnb.data.read import Rows
@@ -29,7 +29,6 @@ from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.problem import Problem
 from bayesnb.model.statistics_elsewhere import count_each_class
 from bayesnb.population.old_and_new import OldAndNew, Weights, columns_beside, total_variation
-from bayesnb.posterior.belief import PROB
 from bayesnb.posterior.column_densities import column_densities, draw_columns, legend_entries, simulated_cells
 from bayesnb.posterior.posterior import Posterior
 

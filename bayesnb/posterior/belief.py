@@ -13,6 +13,7 @@ from scipy.special import softmax
 from bayesnb.core.arrays import dense, log
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import dist, in_float64, map_tree, pytree, to_numpy
+from bayesnb.core.panels import PROB
 from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import formulas
@@ -606,10 +607,6 @@ class DrawnForms(DrawnValues):
 # --------------------------------------------------------------------------------------------------
 # Weights of features beside the parameters
 # --------------------------------------------------------------------------------------------------
-
-PROB = 0.89
-"""Probability of the intervals that results show, the default of all intervals of the package."""
-
 
 @dataclass(frozen=True)
 class WithWeights(Belief):

@@ -14,7 +14,7 @@ from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.label_scores import LabelScores
-from bayesnb.core.panels import chosen, percent
+from bayesnb.core.panels import PROB, chosen, percent
 from bayesnb.core.printing import DataTable, Paragraph, Piece
 from bayesnb.core.running import random_generator
 from bayesnb.data.elsewhere import is_elsewhere, sample_elsewhere
@@ -29,7 +29,7 @@ from bayesnb.model.feature_weights import (
     some_rows,
 )
 from bayesnb.model.laplace import learn_on
-from bayesnb.posterior.belief import PROB, WeightedModel, WithWeights, require
+from bayesnb.posterior.belief import WeightedModel, WithWeights, require
 from bayesnb.posterior.kinds import ON_LABELS_ONLY
 from bayesnb.posterior.posterior import Posterior
 
