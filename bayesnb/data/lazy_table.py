@@ -115,7 +115,7 @@ class LazyTable:
 
     Parameters
     ----------
-    X : lazy table, or a Polars frame
+    X : lazy table
     y : str or None
         Column of the labels; None for rows that are all of one class.
     sample_weight : str, optional
@@ -139,7 +139,7 @@ class LazyTable:
     def __init__(
         self, X: Any, y: str | None, sample_weight: str | None = None, features: Mapping[Any, Any] | None = None
     ) -> None:
-        self.frame = nw.from_native(X).lazy()
+        self.frame = nw.from_native(X)
         self.schema = types_of_columns(self.frame)
         if ours := [name for name in self.schema if name.startswith("__bayesnb") and name != sample_weight]:
             raise ValueError(f"X has a column {ours[0]!r}, a name that queries of the fit use: rename it")
