@@ -608,6 +608,7 @@ class DrawnForms(DrawnValues):
 # Weights of features beside the parameters
 # --------------------------------------------------------------------------------------------------
 
+
 @dataclass(frozen=True)
 class WithWeights(Belief):
     """A belief without weights of features, and weights that are independent of it.
