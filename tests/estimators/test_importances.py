@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.feature_selection import RFE, SelectFromModel
+from slow import names_fast
 
 import bayesnb as nb
 from bayesnb.posterior.weighted_posterior import WeightedPosterior
@@ -54,7 +55,7 @@ def by_refits(classifier, model, X, y, weights):
 
 
 @pytest.mark.parametrize("weights", [pytest.param(None, marks=pytest.mark.slow), "each", "shared"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", names_fast(MODELS, {"block"}))
 def test_they_are_those_of_refits(name, weights):
     X, y = table()
     of_rows = np.ones(len(X)) if name == "block" else 0.5 + np.arange(len(X)) % 4

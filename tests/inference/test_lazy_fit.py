@@ -285,7 +285,7 @@ def test_rows_of_another_population(engine, labels):
     pd.testing.assert_frame_equal(found.table, expected.table, rtol=1e-9)
 
 
-@pytest.mark.parametrize("engine", [*ONE_ENGINE, "dask"])
+@pytest.mark.parametrize("engine", [*ONE_ENGINE, pytest.param("dask", marks=pytest.mark.slow)])
 def test_rows_are_sampled_where_they_are_needed(engine):
     X, y = nb.datasets.penguins()
     frame = pl.from_pandas(X.assign(species=y, weight=np.arange(len(X)) % 3 + 1.0))

@@ -52,6 +52,7 @@ def test_it_agrees_with_the_closed_form_and_other_draws_do_not(coins):
     assert not nb.compare(exact, nb.from_samples(model, draws, X=X, y=y)).agree
 
 
+@pytest.mark.slow
 def test_the_mixed_model_of_the_penguins_agrees(sampled_penguins, comparison):
     _, sampled = sampled_penguins
     assert comparison.verdict.startswith("YES"), comparison.verdict

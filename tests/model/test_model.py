@@ -144,6 +144,7 @@ def test_a_simulated_table_follows_the_parameters_that_come_with_it():
         assert X[y == label].mean() == pytest.approx(drawn["x_prob"][c, 0], abs=2 / np.sqrt((y == label).sum()))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_simulated_is_refused():
     words = nb.NaiveBayes(nb.Multinomial()).bind([[1, 2], [3, 0]], ["a", "b"])
     assert words.simulate(2, total_count=[0, 5])[0].sum(axis=1).tolist() == [0, 5]

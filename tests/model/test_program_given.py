@@ -33,6 +33,7 @@ def test_a_given_parameter_has_no_prior():
     assert whole == pytest.approx(found + of_prior, rel=1e-10)
 
 
+@pytest.mark.slow
 def test_class_probabilities_of_each_row():
     model = nb.NaiveBayes(nb.Bernoulli(3.0, 2.0)).bind(X, Y)
     first = np.array([0.9, 0.2, 0.4, 0.6])
