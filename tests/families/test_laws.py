@@ -121,7 +121,7 @@ def assert_probabilities(posterior, X):
     np.testing.assert_allclose(posterior.predict_log_proba(X), expected, rtol=1e-9, atol=1e-11)
 
 
-@every_family
+@pytest.mark.parametrize("case", cases_fast(POINTS, COMPILED))
 def test_the_density_of_statistics_is_the_sum_over_rows(case, float64):
     """Of weighted rows that come in two tables, for several parameters at once, by NumPy and compiled."""
     X, y = case.table(holes=True)
@@ -218,7 +218,7 @@ def fits(case, rows=24, holes=True, **options):
     return X, y, [nb.fit(case.model(family, **options), X, y) for family in case.priors]
 
 
-@closed_form
+@pytest.mark.parametrize("case", cases_fast(CLOSED, COMPILED))
 def test_the_evidence_is_the_product_of_predictions_one_row_after_the_other(case):
     X, y, posteriors = fits(case, 12)
     for whole in posteriors:
@@ -230,7 +230,7 @@ def test_the_evidence_is_the_product_of_predictions_one_row_after_the_other(case
         assert_probabilities(whole, X)
 
 
-@closed_form
+@pytest.mark.parametrize("case", cases_fast(CLOSED, COMPILED))
 @pytest.mark.filterwarnings("ignore:elpd_joint is NaN, because missing cells count as values")
 @pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True], ids=["", "weighted"])
 def test_left_out_rows_equal_refits(case, weighted):

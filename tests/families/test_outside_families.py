@@ -636,7 +636,7 @@ GOES = (
 class TestNoClosedForm:
     """A family without a closed form: one run of NUTS, and what does not go says so."""
 
-    @pytest.fixture(scope="class", params=cases_fast(OPEN, {"durations"}))
+    @pytest.fixture(scope="class", params=cases_fast(OPEN, ()))
     @classmethod
     def case(cls, request: pytest.FixtureRequest) -> Any:
         return request.param

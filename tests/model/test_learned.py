@@ -117,6 +117,7 @@ def test_the_prior_for_values_is_that_of_a_model_with_these_numbers(table, name)
         assert len(labels[site]) == np.prod(value.shape[2:])
 
 
+@pytest.mark.slow
 def test_the_program_has_the_density_of_the_parts(table, sampled):
     X, y = table
     tree = sampled.to_datatree(X, y, num_chains=1, num_draws=2)
