@@ -14,6 +14,7 @@ from bayesnb.core.panels import percent
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
 from bayesnb.core.running import random_generator, results_in_order
 from bayesnb.data.elsewhere import is_elsewhere, sample_elsewhere
+from bayesnb.data.lazy_table import without_rows_in_errors
 from bayesnb.data.read import Rows, as_rows, read_rows, split_labels
 from bayesnb.model.prior import spread_class_prior
 from bayesnb.population.mixture import ClassProbsDensity, mode_of
@@ -312,6 +313,9 @@ def estimate_class_probs(
     proportion("prob", prob)
     if is_elsewhere(X_new, y):
         X_new, y, _ = sample_elsewhere(X_new, y, None, key)
+        options = {"prob": prob, "class_concentration": class_concentration, "key": key}
+        with without_rows_in_errors():  # a sample has other rows than its table
+            return estimate_class_probs(posterior, X_new, y, **options)
     X, y = split_labels(X_new, y)
     rows = read_rows(table_for(posterior, X), y).of_classes(given.classes, may_miss=True)
     if not len(rows):

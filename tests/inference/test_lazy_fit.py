@@ -654,10 +654,11 @@ def test_bad_input_is_named(bad, engine):
 
 
 @pytest.mark.parametrize("engine", ONE_ENGINE)
-def test_errors_of_a_comparison_name_no_rows(engine):
+@pytest.mark.parametrize("compare", [nb.drift, nb.estimate_class_probs])
+def test_errors_of_a_comparison_name_no_rows(compare, engine):
     posterior = nb.fit(NUMBERS, small(), "label")
     with pytest.raises(TypeError, match="column 'x' holds text") as raised:
-        nb.drift(posterior, lazily(small(x=["a", "b", "a", "b"]), engine))
+        compare(posterior, lazily(small(x=["a", "b", "a", "b"]), engine))
     assert not re.search(r"row \d", str(raised.value))
 
 
