@@ -65,6 +65,7 @@ def test_order_of_rows_columns_and_classes_does_not_matter(table):
     np.testing.assert_allclose(renamed.predict_proba(X)[:, ::-1], posterior.predict_proba(X), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(tables(), st.integers(0, 12))
 def test_a_fit_to_all_is_an_update_and_forgetting_undoes_it(table, cut):
     model, X, y, _ = table

@@ -57,6 +57,7 @@ def test_marginals_have_the_moments_of_draws(case, rng):
             np.testing.assert_allclose(posterior.mean()[name], marginal.mean)
 
 
+@pytest.mark.slow
 def test_draws_follow_the_marginals(case, rng):
     from bayesnb.families.formulas import cdf
 

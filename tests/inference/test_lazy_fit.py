@@ -271,7 +271,7 @@ def test_equal_cells_have_no_spread_after_an_update(engine):
     np.testing.assert_allclose(found.predict_proba(frame), posterior.update(frame, y).predict_proba(frame), rtol=1e-9)
 
 
-@pytest.mark.parametrize("labels", [None, "species"], ids=["no labels", "labels"])
+@pytest.mark.parametrize("labels", [None, pytest.param("species", marks=pytest.mark.slow)], ids=["no labels", "labels"])
 @pytest.mark.parametrize("engine", [*ONE_ENGINE, "dask"])
 @pytest.mark.filterwarnings("ignore:column 'island'", "ignore:The rows do not look like rows of the fit")
 def test_rows_of_another_population(engine, labels):
