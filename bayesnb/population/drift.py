@@ -100,12 +100,12 @@ def drift(posterior: Any, X_new: Any, y_new: Any = None, *, smallest: float = 0.
     rows: Any
     if elsewhere := is_elsewhere(X_new, y_new):
         rows = table_elsewhere(X_new, y_new)
-        table = rows.sampled.table
     else:
         X, y = split_labels(X_new, y_new)
         rows = read_rows(table_for(posterior, X), y)
-        table = rows.table
     with without_rows_in_errors() if elsewhere else nullcontext():  # a sample has other rows than its table
         refuse_few_rows(given, rows)
-        class_probs = draw_class_probs(given, table, key=key) if y_new is None else None
+        class_probs = None
+        if y_new is None:
+            class_probs = draw_class_probs(given, (rows.sampled if elsewhere else rows).table, key=key)
         return drift_of_rows(given, rows, class_probs, smallest=smallest, rng=random_generator(key).spawn(1)[0])
