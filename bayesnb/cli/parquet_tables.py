@@ -22,7 +22,7 @@ def is_parquet(path: Any) -> bool:
 
 
 def parquet_files(files: Any) -> list[Path]:
-    """The files that a name stands for: of that name, or else of that pattern."""
+    """The file of this name; if there is none, the files whose names match it as a pattern."""
     named = Path(files)
     return [named] if named.exists() else sorted(map(Path, glob(str(files), recursive=True)))
 

@@ -20,21 +20,7 @@ def is_elsewhere(X: Any, y: Any = None) -> bool:
 
 
 def table_elsewhere(X: Any, y: Any, sample_weight: Any = None, features: Any = None) -> TableElsewhere:
-    """A table whose rows are elsewhere.
-
-    Parameters
-    ----------
-    X : Dask array or data frame, or lazy table, shape (rows, columns)
-    y : str, Dask array or series of shape (rows,), or None
-    sample_weight : str, Dask array or series of shape (rows,), optional
-    features : mapping, optional
-        Family and columns of each feature of the model, none of which may be the label's column.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a name is not that of a column, or parts of a Dask collection are not partitioned alike.
-    """
+    """A table whose rows are elsewhere; parameters and errors as for `DaskTable` and `LazyTable`."""
     kind = DaskTable if is_dask(X) or is_dask(y) else LazyTable
     return kind(X, y, sample_weight, features)
 

@@ -3,7 +3,7 @@
 Subclass `Inference` to write your own.
 """
 
-# A name that stands twice is one that type checkers let others import from here.
+# ``import X as X`` tells type checkers that others may import the name from here.
 from bayesnb.checks.calibration import Calibration as Calibration
 from bayesnb.checks.compare import Comparison as Comparison
 from bayesnb.checks.predictive import Check as Check
